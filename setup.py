@@ -66,27 +66,28 @@ if os.name == "posix":
         os.environ.get("NDX_DEBUG_INFO", "-g0"),
         "-MD",  # for `is_current`
     ]
-# Half of the time of a build is the C compiler's, which takes twice as long for -O3 as
-# for -O1. Modules off the way of small operations, and without loops over elements of
-# their own, gain nothing by it. (-O2 without its slowest passes makes x + y slower.)
-OFF_THE_WAY = [
-    "ndx._api.data_types", "ndx._api.file_io", "ndx._arenas.debug",
-    "ndx._arenas.mirror", "ndx._arenas.persistent", "ndx._borders", "ndx._capi",
-    "ndx._compiled", "ndx._compute.loop_checks", "ndx._compute.numpy_private",
-    "ndx._compute.passes.*", "ndx._cuda.*", "ndx._files.*", "ndx._fusing.rules",
-    "ndx._methods.files", "ndx._methods.moving", "ndx._methods.pickling",
-    "ndx._recording.*", "ndx._workspaces.counters", "ndx._workspaces.idle",
-    "ndx._workspaces.registry", "ndx._workspaces.siblings", "ndx.backends.adaptors",
-    "ndx.backends.buffer", "ndx.backends.cuda*", "ndx.backends.mmap",
-    "ndx.backends.persistent_file", "ndx.backends.pinned", "ndx.backends.python*",
-    "ndx.backends.simulated", "ndx.testing.*",
+# Three quarters of the time of a build are the C compiler's, which takes twice as long
+# for -O3 as for -O1. Modules whose C code is a small part of the time of any operation
+# gain nothing by -O3 (measured). These are the others: the ways of small operations,
+# and loops over elements. (-O2 without its slowest passes makes x + y slower.)
+HOT = [
+    "ndx._api.creation*", "ndx._api.indexing", "ndx._array.*", "ndx._arenas.arena",
+    "ndx._blocks.*", "ndx._compute.[!glnp]*", "ndx._compute.loops",
+    "ndx._context.context", "ndx._context.scopes", "ndx._core", "ndx._fusing.replay",
+    "ndx._lib.dtypes", "ndx._lib.layout", "ndx._methods.exports",
+    "ndx._methods.indexing", "ndx._methods.numpy_dispatch",
+    "ndx._methods.numpy_function_table", "ndx._methods.operators",
+    "ndx._methods.selection", "ndx._methods.ufuncs", "ndx._methods.values",
+    "ndx._numpy.functions", "ndx._numpy.wrappers", "ndx._shared",
+    "ndx.backends._pool.pool", "ndx.backends._pool.store", "ndx.backends.base",
+    "ndx.backends.host", "ndx.backends.pooled",
 ]  # fmt: skip
 # Warnings are of the sanitizers' build: to look for them takes a tenth of the time.
 WARNINGS = ["-w"]
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]
-    OFF_THE_WAY = ["*"]
+    HOT = []
     WARNINGS = [  # the -Wno are what Cython generates on purpose
         "-Wall",
         "-Wextra",
@@ -102,10 +103,13 @@ if SANITIZE:
 if TRACE:
     MACROS += [("CYTHON_TRACE_NOGIL", "1")]
 
+# What most modules need of Cython's own code (the type of functions, keywords), once.
+SHARED = "ndx._shared"
+
 # File times don't show a change of these, so each combination has its own folder.
 INPUTS = (
-    DIRECTIVES, MACROS, CFLAGS, OFF_THE_WAY, WARNINGS, ANNOTATE, Cython.__version__,
-    np.__version__, sysconfig.get_config_var("EXT_SUFFIX"),
+    DIRECTIVES, SHARED, MACROS, CFLAGS, HOT, WARNINGS, ANNOTATE,
+    Cython.__version__, np.__version__, sysconfig.get_config_var("EXT_SUFFIX"),
 )  # fmt: skip
 KIND = "-sanitize" * bool(SANITIZE) + "-trace" * TRACE + "-annotate" * ANNOTATE
 KEY = f"{sys.implementation.cache_tag}{KIND}-{zlib.crc32(repr(INPUTS).encode()):08x}"
@@ -145,13 +149,14 @@ class BuildModules(build_ext):
             multiprocessing.set_start_method("fork", force=True)
         # Cython's trees are large, and Python's collector walks all of them too often.
         gc.set_threshold(100_000, 50, 100)
-        made = cythonize(
-            [Extension(name, [source]) for name, source in modules.items()],
-            build_dir=str(CYTHON),
-            include_path=["."],
-            nthreads=JOBS if sys.platform == "linux" else 0,
-            annotate=ANNOTATE,
-            compiler_directives=DIRECTIVES,
+        # The loader is run before any other module can be found.
+        made = translate([Extension(ext.name, [modules.pop(ext.name)])])
+        made += translate(
+            [
+                Extension(SHARED, []),
+                *(Extension(name, [source]) for name, source in modules.items()),
+            ],
+            shared_utility_qualified_name=SHARED,
         )
         write_list([each.name for each in made if each.name != ext.name])
         sources = [(each.sources[0], initialise(each.name)) for each in made]
@@ -188,14 +193,27 @@ class BuildModules(build_ext):
         return ext.export_symbols
 
 
+def translate(extensions, **options):
+    """Translate modules to C; return them as extensions of the C files."""
+    return cythonize(
+        extensions,
+        build_dir=str(CYTHON),
+        include_path=["."],
+        nthreads=JOBS if sys.platform == "linux" else 0,
+        annotate=ANNOTATE,
+        compiler_directives=DIRECTIVES,
+        **options,
+    )
+
+
 def flags_for(source):
     """Return the level of optimisation and the warnings of a C file, as flags."""
     if os.name != "posix":
         return []
     place = Path(source).with_suffix("")
     name = ".".join(place.parts[place.parts.index("ndx") :])
-    cold = any(fnmatchcase(name, each) for each in OFF_THE_WAY)
-    return ["-O1" if cold else "-O3", *WARNINGS]
+    hot = any(fnmatchcase(name, each) for each in HOT)
+    return ["-O3" if hot else "-O1", *WARNINGS]
 
 
 def initialise(name):

@@ -61,8 +61,7 @@ from ndx._array.dispatch import synchronize, waitall
 from ndx._capi import get_include
 from ndx._compute.passes.settings import passes
 from ndx._compute.threads import get_num_threads, set_num_threads
-from ndx._context.context import set_default
-from ndx._context.placement import current_backend
+from ndx._context.context import current_backend, set_default
 from ndx._context.use import no_workspace, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
@@ -79,7 +78,6 @@ from ndx._lib.errors import (
 from ndx._methods.numpy_dispatch import load_first as _load_first
 from ndx._methods.numpy_dispatch import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
-from ndx._workspaces import idle as _idle  # backends ask it for idle arenas
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import current_workspace, workspace
 from ndx._workspaces.workspace import Workspace

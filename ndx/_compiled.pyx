@@ -1,7 +1,7 @@
 """The loader of ndx's compiled modules, which are all in one shared library.
 
 Each module is compiled by itself; the build links them to one library, of which this
-module is a part, and writes their list, ``modules.h``. To find, open and bind 160
+module is a part, and writes their list, ``modules.h``. To find, open and bind 110
 libraries, one for each module, would take a third of the import.
 
 References

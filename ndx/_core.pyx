@@ -11,8 +11,7 @@ from operator import floordiv, lshift, mod, rshift
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ndx._array.buffers cimport fill_buffer, release_buffer
-from ndx._array.dlpack cimport dlpack_device
+from ndx._array.interchange cimport dlpack_device, fill_buffer, release_buffer
 from ndx._array.storage cimport (
     BaseArray, as_number, check_room, holds_number, is_array, make_number_types,
     new_number, numpy_view, own_block, require_intact_file, require_usable,
@@ -51,9 +50,7 @@ from ndx._methods.numpy_layout cimport (
     replace_layout, reverse_axes, set_shape, swap_last,
 )
 from ndx._methods.numpy_methods cimport NumPyMethods
-from ndx._methods.operators cimport (
-    divide_with, operate_in_place_with, operate_with,
-)
+from ndx._methods.operators cimport divide_with, operate_in_place_with, operate_with
 from ndx._methods.pickling cimport pickled
 from ndx._methods.ufuncs cimport compute_ufunc
 from ndx._methods.values cimport numpy_scalar

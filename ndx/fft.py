@@ -13,7 +13,7 @@ from ndx._api.data_types import astype, complex64, complex128, float32, float64
 from ndx._api.elementwise import conj, divide
 from ndx._api.manipulation import concat, roll
 from ndx._api.public import name_functions
-from ndx._compute.fourier import frequencies, transform, transform_axes
+from ndx._compute.gufuncs import frequencies, transform, transform_axes
 from ndx._compute.numpy_calls import (
     argument,
     as_int,

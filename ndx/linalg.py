@@ -32,8 +32,8 @@ from ndx._api.manipulation import expand_dims, stack, unstack
 from ndx._api.missing_names import missing_name
 from ndx._api.public import name_functions
 from ndx._api.statistical import sum as _sum
-from ndx._compute.lapack import linalg
-from ndx._compute.norms import euclidean_norm
+from ndx._compute.gufuncs import linalg
+from ndx._compute.matmul import euclidean_norm
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
 from ndx._lib.device import CPU
 

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from ndx._array.dlpack import is_read_only_export
+from ndx._array.interchange import is_read_only_export
 from ndx._core import NDArray
 from ndx._lib.first_arguments import convert_first
 from ndx._methods.exports import bear_writes

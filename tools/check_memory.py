@@ -21,11 +21,11 @@ _FILE = "a file is mapped, or waited for: its owner keeps the mapping"
 # Functions that may release the GIL (module:function or module:Class.method), and why.
 NOGIL = {
     "_array.pinning:unlocked": "this is the one that computes; its operands are held",
-    "_arenas.offsets:plan_offsets": "sorts numbers of its own; it has no array",
-    "_files.mapped_file:MappedFile.map": _FILE,
-    "_files.mapped_file:MappedFile.flush": _FILE,
-    "_files.mapped_file:MappedFile.go_on_with": _FILE,
-    "_files.mapped_file:reserve": _FILE,
+    "_arenas.liveness:plan_offsets": "sorts numbers of its own; it has no array",
+    "_files.mapping:MappedFile.map": _FILE,
+    "_files.mapping:MappedFile.flush": _FILE,
+    "_files.mapping:MappedFile.go_on_with": _FILE,
+    "_files.mapping:reserve": _FILE,
     "_files.mapping:make_private": "waits for those that compute on the files",
     "backends.mmap:MmapBackend.freeze": "waits for those that compute on the files",
     "backends.base:Backend.trim": _POOL,
@@ -34,13 +34,13 @@ NOGIL = {
     "backends.base:Backend.raise_peak": _POOL,
     "backends.buffer:Buffer.__cinit__": _POOL,
     "backends.buffer:Buffer_release": _POOL,
-    "backends._pool.history:look_at_all": _POOL,
+    "backends._pool.trim:look_at_all": _POOL,
     "backends.pooled:PooledBackend._shrink": _POOL,
     "backends.pooled:PooledBackend.trim": _POOL,
     "backends.pooled:PooledBackend.synchronize": _POOL,
     "backends.pooled:PooledBackend.close_stream": _POOL,
     "testing._pool_timing:*": _POOL,
-    "backends._reserve:warm_up": "a range of its own, in which no array lies",
+    "backends._relief:warm_up": "a range of its own, in which no array lies",
 }
 
 _EXPORT = "the export that was just made keeps the bytes"
@@ -59,8 +59,8 @@ ADDRESSES = {
     "_array.storage:stale_error": _NOTHING_READ,
     "_array.storage:find_block_loss": _NOTHING_READ,
     "_capi:acquire": _EXPORT,
-    "_array.buffers:fill_buffer": _EXPORT,
-    "_array.dlpack:to_dlpack": _EXPORT,
+    "_array.interchange:fill_buffer": _EXPORT,
+    "_array.interchange:to_dlpack": _EXPORT,
     "_compute.numpy_results:lies_within": _NOTHING_READ,
     "_compute.numpy_results:view_of_block": _NOTHING_READ,
     "_compute.elementwise:compute": "few elements: checked last, and with the GIL",

@@ -32,7 +32,7 @@ cimport cython
 import numpy as np
 
 from ndx._array.storage cimport as_number, same_view
-from ndx._compute.clipping cimport clip_between
+from ndx._compute.elementwise cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle

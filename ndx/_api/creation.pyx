@@ -18,7 +18,7 @@ from ndx._compute.elementwise cimport as_operand, binary, is_scalar
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.numpy_results cimport call_numpy, own_result
-from ndx._context.placement cimport device_of_new
+from ndx._context.context cimport device_of_new
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_COMPLEX, KIND_UINT, UINT64, dtype_code,
     dtype_object, itemsize_of, kind_of,

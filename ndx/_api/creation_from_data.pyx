@@ -8,22 +8,23 @@ import numpy as np
 
 from ndx._api.creation cimport fill_checked, scalar_default
 from ndx._array.dispatch cimport device_engine, is_on_device
-from ndx._array.dlpack cimport from_dlpack_capsule
+from ndx._array.interchange cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view,
     require_usable,
 )
-from ndx._compute.copies cimport cast, copy as copied
+from ndx._compute.copies cimport (
+    cast, cast_ordered, check_order, copy as copied, lies_in,
+)
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
-from ndx._compute.memory_order cimport cast_ordered, check_order, lies_in
 from ndx._compute.sequences cimport from_sequence, is_plain
-from ndx._context.placement cimport device_of_new
+from ndx._context.context cimport device_of_new
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, dtype_code, dtype_object, kind_of,
+    BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, dtype_code, dtype_object,
+    is_numpy_scalar, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
-from ndx._lib.numpy_scalars cimport is_numpy_scalar
 from ndx._methods.values cimport integers_of, is_integer, numpy_scalar
 
 from ndx._api.manipulation import stack

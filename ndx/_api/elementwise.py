@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ndx._compute.clipping import binding_bounds, clip_between
+from ndx._compute.elementwise import binding_bounds, clip_between
 from ndx._compute.numpy_calls import argument
 from ndx._compute.ufunc_factory import (
     check_operands,

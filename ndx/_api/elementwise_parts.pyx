@@ -1,7 +1,7 @@
 """Real and imaginary parts: elementwise functions of the standard that return views."""
 
 from ndx._array.storage cimport BaseArray
-from ndx._compute.complex_parts cimport part
+from ndx._compute.elementwise cimport part
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_object, kind_of
 

@@ -13,14 +13,13 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_wrap
 from ndx._compute.elementwise cimport as_operand
-from ndx._files.mapped_file cimport MappedFile
-from ndx._files.mapping cimport Mapped, find_mapping, mapping_name
+from ndx._files.mapping cimport Mapped, MappedFile, find_mapping, mapping_name
 from ndx._lib.dtypes cimport FLOAT64, dtype_code, dtype_object, itemsize_of
 from ndx._lib.layout cimport (
     MAXDIMS, count_elements, fill_c_strides, parse_shape, shape_tuple,
 )
 
-from ndx._files.mapped_file import reserve
+from ndx._files.mapping import reserve
 from ndx._files.npy import (
     check_length, make_header, read_array, read_header, write_array,
 )

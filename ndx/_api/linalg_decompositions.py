@@ -12,7 +12,7 @@ from ndx._api.linear_algebra import matmul, matrix_transpose
 from ndx._api.manipulation import expand_dims
 from ndx._api.searching import count_nonzero, where
 from ndx._api.statistical import max as _max
-from ndx._compute.lapack import linalg
+from ndx._compute.gufuncs import linalg
 from ndx._compute.numpy_calls import argument, call
 from ndx._lib.device import CPU
 

@@ -7,9 +7,10 @@ from ndx._array.storage cimport (
     BaseArray, check_room, is_array, new_array, new_view, set_layout, strided,
 )
 from ndx._compute.copies cimport cast, copy_into
-from ndx._compute.joining cimport join, same_lengths, shapes_error
+from ndx._compute.manipulation cimport (
+    join, repeated, repeated_each, same_lengths, shapes_error,
+)
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.repeat cimport repeated, repeated_each
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, KIND_UINT, dtype_object, kind_of,
 )
@@ -21,8 +22,8 @@ from ndx._methods.numpy_layout cimport flipped, reshape_view, reshaped
 
 from ndx._api.creation import empty_like
 from ndx._api.statistical import sum as total
+from ndx._compute.manipulation import rolled, tiled
 from ndx._compute.numpy_calls import as_int, axes_of, axis_index, call
-from ndx._compute.roll_tile import rolled, tiled
 
 __all__ = [
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims",

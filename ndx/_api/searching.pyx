@@ -8,21 +8,18 @@ from ndx._api.utility cimport truth
 from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
-from ndx._array.storage cimport (
-    BaseArray, is_array, new_array, new_empty, strided,
-)
+from ndx._array.storage cimport BaseArray, is_array, new_array, new_empty, strided
+from ndx._compute.advanced_indexing cimport count_into, places_of
 from ndx._compute.copies cimport LARGE, cast, fill, store_constant
 from ndx._compute.elementwise cimport binary, compute_loop, is_scalar
-from ndx._compute.short_argmax cimport find_small
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
-from ndx._compute.masks cimport count_into, places_of
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.folding cimport fold, not_zero
-from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
+from ndx._compute.passes.parts cimport (
+    Steps, boxes_of, fold, not_zero, part_of, steps_over,
+)
 from ndx._compute.passes.run cimport run_large
-from ndx._compute.broadcast_reductions cimport combined, distinct, repeats
-from ndx._compute.searchsorted cimport search
-from ndx._compute.sorting cimport places_in
+from ndx._compute.reductions cimport combined, distinct, repeats
+from ndx._compute.sorting cimport find_small, places_in, search
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of,
     kind_of, promote_table, scalar_dtype,

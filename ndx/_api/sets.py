@@ -23,7 +23,7 @@ from ndx._api.manipulation import reshape
 from ndx._api.searching import where
 from ndx._api.utility import any as any_of
 from ndx._compute.numpy_calls import argument, call, on_device
-from ndx._compute.uniques import unique_parts
+from ndx._compute.sorting import unique_parts
 from ndx._lib.device import CPU
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.copies cimport LARGE, copy_into
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.packed_argsort cimport ranked
-from ndx._compute.sorting cimport MAX_ITERATED, sort_in_place, sorting_indices
+from ndx._compute.sorting cimport MAX_ITERATED, ranked, sort_in_place, sorting_indices
 from ndx._lib.layout cimport normalize_axis
 
 from ndx._api.manipulation import flip, moveaxis, reshape

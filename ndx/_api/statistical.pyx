@@ -2,14 +2,14 @@
 
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.accumulating cimport accumulate_lines
-from ndx._compute.computed_folds cimport reduce_as, sum_squares
 from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.folding cimport accumulate_steps, fold, in_dtype, squares
-from ndx._compute.reductions cimport reduce
-from ndx._compute.broadcast_reductions cimport combinable, combined, distinct
+from ndx._compute.passes.parts cimport accumulate_steps, fold, in_dtype, squares
+from ndx._compute.reductions cimport (
+    combinable, combined, distinct, reduce, reduce_as, sum_squares,
+)
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
     dtype_object, kind_of,

@@ -4,9 +4,8 @@ from ndx._array.storage cimport BaseArray
 from ndx._compute.elementwise cimport binary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.folding cimport fold, not_zero
-from ndx._compute.reductions cimport reduce
-from ndx._compute.broadcast_reductions cimport distinct, repeats
+from ndx._compute.passes.parts cimport fold, not_zero
+from ndx._compute.reductions cimport distinct, reduce, repeats
 from ndx._lib.dtypes cimport BOOL
 from ndx._lib.layout cimport normalize_axes, read_axes
 

@@ -1,9 +1,18 @@
 from ndx._arenas.counts cimport CycleCounts
 from ndx._arenas.debug cimport Watcher
-from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport Block, BlockParent
 from ndx._lib.sizing cimport Sizing, ndx_round_up
 from ndx.backends.base cimport Backend, Memory
+
+# The spill policy of an arena: the backends that serve what does not fit.
+cdef class Spill:
+    cdef Backend own                     # the arena's: while its size is not yet known
+    cdef Backend backend                 # serves what does not fit
+    cdef Backend beyond                  # fallback of `backend`; None: no fallback
+    cdef bint fails                      # spills are refused
+
+    cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1
+    cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out)
 
 cdef enum:
     DEVICE_LINE = 256            # expected by CUDA's libraries, and fastest to copy
@@ -71,3 +80,21 @@ cdef class RetiredChunk(BlockParent):
     cdef Memory memory
 
 cdef void set_spill_everything(bint on) noexcept
+
+# A range of a chunk: the offsets [low, high).
+cdef struct Range:
+    size_t low
+    size_t high
+
+cdef Py_ssize_t count_pinned(Arena arena) noexcept
+cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept
+cdef size_t pinned_bytes(Arena arena) noexcept
+
+cdef class BumpArena(Arena):
+    cdef Range *gaps                     # of this cycle, lowest first; `low` advances
+    cdef Py_ssize_t ngaps
+    cdef Py_ssize_t capacity
+    cdef Py_ssize_t first_gap            # none before it has room
+
+cdef class FileArena(BumpArena):
+    cdef bint is_read(self) noexcept

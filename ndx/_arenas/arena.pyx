@@ -2,30 +2,117 @@
 
 A cycle runs from `begin` to `expire`. All of its blocks go stale then, also spilled
 ones. Bytes that foreign code still reads stay, and later cycles allocate around them.
-Derived classes place blocks in the chunk.
+Derived classes place blocks in the chunk: the common one moves a cursor through its
+free ranges, so that what is freed within a cycle is not used again before the next.
+
+An arena whose size is still to be learned has size 0. Its own backend then serves all
+requests, and none is too large.
 """
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
 from ndx._arenas.counts cimport (
     counts_begin, counts_finish, counts_made, counts_reset, counts_spilled,
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
-from ndx._arenas.spill cimport note_first_spill
-from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (
-    Block, BlockParent, Clock, allocate_memory, block_blank, block_decref, block_incref,
-    block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
-    block_take_memory, block_unpin, mark_cycle,
+    Block, BlockParent, Clock, Export, allocate_memory, block_blank, block_decref,
+    block_incref, block_memory, block_pin, block_purge, block_release_memory,
+    block_set_device, block_set_free, block_take_memory, block_unpin, mark_cycle,
 )
-from ndx._lib.sizing cimport LINE, Sizing, ndx_round_up
+from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
-from ndx._lib.unraisable cimport graver, is_interruption
+from ndx._lib.unraisable cimport graver, is_interruption, log_warning
 from ndx.backends.base cimport Backend, Memory
+from ndx.backends.persistent_file cimport FileBackend
+
+from ndx import backends
+from ndx._lib.errors import OutOfMemoryError, WorkspaceError
+from ndx._lib.sizes import format_size
+
+
+# ---- What does not fit an arena: the policy ``spill`` --------------------------------
+# An arena whose size is still to be learned has size 0. Its own backend then serves all
+# requests, and none is too large.
+
+cdef class Spill:
+    """Serves requests for which an arena has no room, or refuses them.
+
+    Parameters
+    ----------
+    backend : Backend
+        The arena's.
+    policy : str
+        The value of ``spill``.
+    """
+
+    def __cinit__(self, Backend backend not None, str policy not None):
+        self.own = self.backend = backend
+        self.fails = policy == "fail"
+        if policy in ("host", "mmap"):
+            if backend.device_number:
+                self.beyond = backends.get(f"cuda{policy}:{backend.device_number - 1}")
+            else:
+                self.backend = backends.get("mmap")
+
+    cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1:
+        """Raise if a request of `nbytes` may not spill from an arena."""
+        if self.fails and size:
+            raise OutOfMemoryError(
+                f"workspace {name!r} is full: {format_size(nbytes)} ({nbytes} bytes) "
+                f"asked for, {format_size(taken)} of {format_size(size)} taken in this "
+                "cycle. To go on, make it larger (size=...), let it spill "
+                "(spill='external'), or end the scope earlier.",
+                nbytes, taken, size, size, self.own.name)
+        return 0
+
+    cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out):
+        """Serve a request that does not fit the arena; return the backend that did."""
+        return allocate_memory(
+            self.backend if size else self.own, self.beyond, nbytes, zero, out)
+
+
+# ---- a warning of arenas that are too small for each of their cycles -----------------
+
+cdef enum:
+    IN_A_ROW = 16                # cycles with spills, before the warning
+    NAMES = 256                  # names of workspaces that are kept
+
+cdef dict runs = {}              # by name: (last cycle that spilled, how many in a row)
+
+
+cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
+                           size_t most) noexcept:
+    """Take note of a cycle that spills, if the first one has set the size for good.
+
+    `most` is the largest need of a cycle so far.
+    """
+    if size == 0 or sizing.initial or sizing.grows or sizing.learn != LEARN_FIRST:
+        return
+    found = runs.get(name)
+    if found is None:
+        if len(runs) < NAMES:
+            runs[name] = (cycle, 1)
+        return
+    last, count = found
+    if count == IN_A_ROW:
+        return
+    count = count + 1 if cycle == last + 1 else 1
+    runs[name] = (cycle, count)
+    if count == IN_A_ROW:
+        log_warning(
+            "workspace %r has spilled in %d cycles in a row: its arena has the size of "
+            "its first cycle, %d bytes, and a cycle needs up to %d. Give it a size=, "
+            "or let it grow: spill='grow'", (name, count, size, most))
+
+
+# ---- Arenas --------------------------------------------------------------------------
 
 cdef extern from "ndx/internal/poison.h":
     const bint NDX_POISONS
@@ -612,3 +699,175 @@ cdef class RetiredChunk(BlockParent):
             self.arena.counts.retired_bytes -= self.memory.nbytes - self.memory.purged
             untrace(self.memory.ptr)
             self.backend.release(&self.memory)
+
+
+# ---- The ranges of a chunk that past cycles still use --------------------------------
+
+cdef Py_ssize_t count_pinned(Arena arena) noexcept:
+    """Return how many ranges `find_pinned` finds at most."""
+    cdef Py_ssize_t count = 0
+    cdef Block *block = arena.pinned.next
+    cdef Export *export
+    while block != &arena.pinned:
+        count += 1
+        export = block.exports
+        while export != NULL:
+            count += 1
+            export = export.next
+        block = block.next
+    return count
+
+
+cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
+    """List the ranges of the chunk that blocks of past cycles need, as offsets."""
+    cdef Py_ssize_t count = 0
+    cdef Block *block = arena.pinned.next
+    cdef Export *export
+    cdef size_t base
+    while block != &arena.pinned:
+        # Spilled blocks have memory of their own.
+        if arena.holds(block):
+            base = block.ptr - arena.chunk.ptr
+            if block.pins > 0 or block.kept:
+                out[count].low = base
+                out[count].high = base + lines(arena, block.nbytes)
+                count += 1
+            else:
+                export = block.exports
+                while export != NULL:
+                    if export.high > export.low:
+                        out[count].low = base + ndx_round_down(export.low, arena.line)
+                        out[count].high = base + lines(arena, export.high)
+                        count += 1
+                    export = export.next
+        block = block.next
+    return count
+
+
+cdef size_t pinned_bytes(Arena arena) noexcept:
+    """Return the bytes of past cycles that foreign code or escaped arrays use."""
+    cdef size_t total = 0
+    cdef Block *block = arena.pinned.next
+    cdef Export *export
+    while block != &arena.pinned:
+        if block.pins > 0 or block.kept or not arena.holds(block):
+            total += lines(arena, block.nbytes) - block_memory(block).purged
+        else:
+            export = block.exports
+            while export != NULL:
+                total += lines(arena, export.high) - ndx_round_down(
+                    export.low, arena.line)
+                export = export.next
+        block = block.next
+    return total
+
+
+# ---- The common arena ----------------------------------------------------------------
+# What is freed within a cycle is not used again before the next one.
+
+cdef int compare(const void *a, const void *b) noexcept nogil:
+    cdef size_t x = (<const Range *>a).low
+    cdef size_t y = (<const Range *>b).low
+    return (x > y) - (x < y)
+
+
+cdef class BumpArena(Arena):
+    """An arena of which a cycle needs the sum of the bytes that it allocates."""
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.gaps)
+
+    cdef int find_free(self) except -1:
+        """List the free ranges between the pinned ones, lowest first."""
+        cdef Py_ssize_t count = 0, i
+        cdef size_t start = 0, next_start
+        cdef Range *gaps = self.gaps
+        self.ngaps = 0
+        self.first_gap = 0
+        if self.size == 0:
+            return 0
+        count = 1 + count_pinned(self) if self.pinned_count else 1
+        if count > self.capacity:
+            gaps = <Range *>PyMem_RawRealloc(gaps, 2 * count * sizeof(Range))
+            if gaps == NULL:
+                raise MemoryError("no memory for the list of free ranges")
+            self.gaps = gaps
+            self.capacity = 2 * count
+        count = find_pinned(self, gaps) if self.pinned_count else 0
+        if count > 1:
+            qsort(gaps, count, sizeof(Range), compare)
+        # Turn the ranges in use into the gaps before them, in place.
+        for i in range(count):
+            next_start = gaps[i].high
+            if gaps[i].low > start:
+                gaps[self.ngaps].high = gaps[i].low
+                gaps[self.ngaps].low = start
+                self.ngaps += 1
+            if next_start > start:
+                start = next_start
+        if self.size > start:
+            gaps[self.ngaps].low = start
+            gaps[self.ngaps].high = self.size
+            self.ngaps += 1
+        return 0
+
+    cdef char *place(self, Block *block, size_t needed) noexcept:
+        """Take a block from the first free range that has room, at its cursor."""
+        cdef Py_ssize_t i
+        cdef Range *gap
+        cdef char *ptr
+        for i in range(self.first_gap, self.ngaps):
+            gap = &self.gaps[i]
+            if gap.high - gap.low >= needed:
+                ptr = self.chunk.ptr + gap.low
+                gap.low += needed
+                if gap.low > self.offset:
+                    self.offset = gap.low
+                if gap.low == gap.high and i == self.first_gap:
+                    self.first_gap += 1
+                return ptr
+        return NULL
+
+
+# ---- An arena in a file --------------------------------------------------------------
+
+cdef class FileArena(BumpArena):
+    """An arena whose memory is a file; what has no room in it spills to a backend.
+
+    The same requests in the same order get the same places, in each cycle and each
+    process. So nothing but arrays may take a place, and nothing but arrays is written.
+    """
+
+    def __cinit__(self, *args):
+        self.guarded = False
+
+    cdef int prepare(self) except -1:
+        (<FileBackend>self.home).check_process()
+        if self.is_read():
+            raise WorkspaceError(
+                f"workspace {self.clock.name!r} can't be entered: a NumPy view, a "
+                "buffer or a DLPack tensor of an array of a past cycle is alive, "
+                "around which new arrays would not find what is theirs in "
+                f"{(<FileBackend>self.home).path!r}. Drop it, or take a copy of it")
+        return BumpArena.prepare(self)
+
+    cdef int fit(self) except -1:
+        # The file can't be mapped a second time, at a larger size, while it is read.
+        return 0 if self.is_read() else BumpArena.fit(self)
+
+    cdef int resize(self, size_t size) except -1:
+        if self.is_read():
+            raise WorkspaceError(
+                f"workspace {self.clock.name!r} can't be enlarged: a NumPy view, a "
+                "buffer or a DLPack tensor of an array of a past cycle is alive. Drop "
+                "it, or take a copy of it")
+        return BumpArena.resize(self, size)
+
+    cdef bint is_read(self) noexcept:
+        """Whether any block of a past cycle still has a place in the file."""
+        cdef Block *block = self.pinned.next
+        while block != &self.pinned:
+            if self.holds(block):
+                return True
+            block = block.next
+        return False

@@ -14,7 +14,6 @@ cdef struct Damage:
     Py_ssize_t at            # first byte behind the end that was written to
 
 cdef void set_guard(char *end) noexcept nogil
-cdef Py_ssize_t check_guard(char *end) noexcept nogil
 cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil
 cdef int check_policies(str name, Backend backend, object config, object home) except -1
 

@@ -1,6 +1,24 @@
+from libc.stdint cimport uint64_t
+
 from ndx._arenas.arena cimport Arena
-from ndx._arenas.bitmap cimport Bitmap
-from ndx._arenas.offsets cimport Life
+
+# The granules of a chunk that are in use: one bit each.
+cdef struct Bitmap:
+    uint64_t *words
+    size_t nbits
+    size_t capacity          # words
+    size_t granule           # bytes per bit
+
+cdef enum:
+    TRACES = 2               # cycles that one plan satisfies
+
+# One allocation of a cycle: its size, its offset, and its lifetime in each cycle of the
+# plan. The time counts births and deaths; NEVER: not born in that cycle.
+cdef struct Life:
+    size_t nbytes
+    size_t offset
+    size_t birth[TRACES]
+    size_t death[TRACES]
 
 cdef class PlannedArena(Arena):
     cdef Bitmap taken

@@ -1,5 +1,3 @@
-from libc.stdint cimport uintptr_t
-
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
 

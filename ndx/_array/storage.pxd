@@ -75,7 +75,6 @@ cdef BaseArray new_detached_like(BaseArray x, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
 cdef str array_words(BaseArray x)
-cdef object stale_error(BaseArray x)
 cdef int wait_until_live(BaseArray x) except -1
 cdef int require_usable_off_host(BaseArray x) except -1
 cdef object loss_error(str what, str path)

@@ -18,10 +18,8 @@ from ndx._blocks.block cimport (
     block_is_usable, block_leave, block_lose, block_of_cell, block_origin,
     block_wait_for_device, block_wrap, export_free, export_new,
 )
-from ndx._context.context cimport adopt_block, allocate_block
-from ndx._context.placement cimport allocate_on
-from ndx._files.mapped_file cimport MappedFile
-from ndx._files.mapping cimport is_lost, mapping_name
+from ndx._context.context cimport adopt_block, allocate_block, allocate_on
+from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none,
     dtype_object, itemsize_of, kind_of, typenum_of,
@@ -35,12 +33,12 @@ from ndx.backends.base cimport CELL
 from errno import EIO
 
 from ndx._lib import caches
-from ndx._lib.failing_expression import what_was_done
 from ndx._lib.device import device_of
 from ndx._lib.errors import (
     MappedFileError, ReadOnlyError, StaleArrayError, closed_array_text,
     stale_array_text,
 )
+from ndx._lib.failing_expression import what_was_done
 
 cnp.import_array()
 

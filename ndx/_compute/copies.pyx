@@ -1,28 +1,287 @@
 """Copies, casts and fills, in any layout and dtype, on the CPU or a device."""
 
 cimport numpy as cnp
-from libc.string cimport memmove
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp, memcpy, memmove, memset
+
+import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport (
-    Operands, hold, let_go, locate, put, put_constant, recheck_all, view_of,
+    Operands, compute_held, compute_on, hold, let_go, locate, put, put_constant,
+    recheck_all, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, new_empty, new_like, require_usable, require_writeable,
+    BaseArray, new_array, new_empty, new_like, require_usable, require_writeable,
+    strided,
 )
 from ndx._compute.aliasing cimport has_distinct_elements, overlaps
-from ndx._compute.numpy_private cimport reports, restore, silence
-from ndx._compute.passes.copying cimport cast_walk
-from ndx._compute.transfers cimport (
-    Transfer, can_transfer, fill_all, transfer, transfer_block, walk_copy,
-)
+from ndx._compute.numpy_private cimport reporting, reports, restore, silence
+from ndx._compute.passes.run cimport cast_walk, run_pass
+from ndx._compute.passes.tiles cimport walk_size
+from ndx._compute.threads cimport compute_parts, parallel_for, thread_count
+from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, dtype_object, itemsize_of, kind_of, typenum_of,
+    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
+    KIND_UINT, NDTYPES, dtype_object, itemsize_of, kind_of, typenum_of,
 )
-from ndx._lib.layout cimport Walk
+from ndx._lib.layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge, walk_order,
+)
 
-import numpy as np
+
+# ---- By kernels of our own, on threads if large --------------------------------------
+# Casts give NumPy's values. What becomes of a float that its new dtype can't hold is
+# not defined in C, and differs between compilers. Therefore a cast from floats to
+# integers is compared with NumPy's, once, before it is used.
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
+    object make_vector "PyArray_SimpleNewFromData" (
+        int ndim, const Py_ssize_t *shape, int typenum, void *data)
+
+cdef extern from "ndx/internal/transfer.h" nogil:
+    Cast ndx_cast_between(int dtype, int into)
+    void ndx_transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
+                            Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
+                            Py_ssize_t x_step, Py_ssize_t rows, Py_ssize_t length)
+
+cdef extern from "ndx/internal/fill.h" nogil:
+    void ndx_fill_part(char *dst, size_t nbytes, const char *item, size_t itemsize,
+                       size_t whole)
+
+cdef enum:
+    TRIAL = 64                   # elements of a trial: more than a SIMD vector has
+    FILL_PART = 1 << 20          # bytes of a part of a fill
+    FILL_WORTHWHILE = 2 << 20    # bytes from which threads pay
+
+
+# ---------------------------------------------------------------- dtypes
+
+# Whether a cast gives NumPy's values: 1 yes, -1 no, 0 not known yet.
+cdef signed char[NDTYPES][NDTYPES] equal_casts
+
+
+cdef bint can_transfer(int dtype, int into) except -1:
+    """Whether there is a kernel for a copy, or for a cast with NumPy's values."""
+    if dtype == into:
+        return True
+    if ndx_cast_between(dtype, into) == NULL \
+            or reporting != 0 and kind_of[dtype] >= KIND_FLOAT and reports():
+        # NumPy reports errors of floating point.
+        return False
+    if kind_of[dtype] != KIND_FLOAT or (
+            kind_of[into] != KIND_INT and kind_of[into] != KIND_UINT):
+        return True
+    if equal_casts[dtype][into] == 0:
+        equal_casts[dtype][into] = 1 if try_cast(dtype, into) else -1
+    return equal_casts[dtype][into] > 0
+
+
+cdef bint try_cast(int dtype, int into) except -1:
+    """Whether a cast of floats to integers gives NumPy's values."""
+    cdef double[TRIAL] doubles
+    cdef float[TRIAL] floats
+    cdef int64_t[TRIAL] ours
+    cdef int64_t[TRIAL] theirs
+    cdef Py_ssize_t[1] shape = [TRIAL]
+    cdef double value = 0.75
+    cdef char *x = <char *>doubles
+    cdef int i
+    for i in range(TRIAL):
+        # All powers of 2 that integers end at, of both signs, and their neighbours.
+        doubles[i] = value
+        if i == 60:
+            doubles[i] = 1e308 * 1e308
+        elif i == 61:
+            doubles[i] = -1e308 * 1e308
+        elif i == 62:
+            doubles[i] = 1e308 * 1e308 - 1e308 * 1e308
+        elif i % 4 == 0:
+            value = -value
+        elif i % 4 == 1:
+            value -= 1
+        elif i % 4 == 2:
+            value = -value
+        else:
+            value = (value + 1) * (32 if i > 24 else 4)
+        floats[i] = <float>doubles[i]
+    if dtype == FLOAT32:
+        x = <char *>floats
+    memset(ours, 0, sizeof(ours))
+    memset(theirs, 0, sizeof(theirs))
+    ndx_cast_between(dtype, into)(<char *>ours, itemsize_of[into], x,
+                                  itemsize_of[dtype], TRIAL)
+    token = silence()
+    try:
+        PyArray_CopyInto(
+            <cnp.ndarray>make_vector(1, shape, typenum_of[into], theirs),
+            <cnp.ndarray>make_vector(1, shape, typenum_of[dtype], x))
+    finally:
+        restore(token)
+    return memcmp(ours, theirs, sizeof(ours)) == 0
+
+
+cdef Cast cast_between(int dtype, int into) noexcept nogil:
+    """Return the kernel of a cast; NULL: there is none."""
+    return ndx_cast_between(dtype, into)
+
+
+# ---------------------------------------------------------------- layouts
+
+cdef bint walk_copy(BaseArray out, BaseArray x, Walk *walk) noexcept:
+    """Set a walk that copies `x`, broadcast, to `out`; return whether that is possible.
+
+    Operand 0 is `x`.
+    """
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Strided layout
+    cdef int axis
+    if x.ndim > out.ndim:
+        return False
+    memcpy(shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    if broadcast_into(out.ndim, shape, x.ndim, x.shape) < 0:
+        return False
+    for axis in range(out.ndim):
+        if shape[axis] != out.shape[axis]:
+            return False
+    walk.ndim = out.ndim
+    walk.nops = 2
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    strided(x, &layout)
+    broadcast_strides(&layout, out.ndim, shape, walk.strides[0])
+    walk_order(walk)
+    walk_merge(walk)
+    return True
+
+
+cdef void walk_fill(BaseArray out, Walk *walk) noexcept:
+    """Set a walk that copies one element to all of `out`."""
+    walk.ndim = out.ndim
+    walk.nops = 2
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    walk_order(walk)
+    walk_merge(walk)
+
+
+# ---------------------------------------------------------------- copies
+
+cdef void transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
+                         Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
+                         Py_ssize_t x_step, Py_ssize_t rows,
+                         Py_ssize_t length) noexcept nogil:
+    """Copy or cast rows of elements; all steps are in bytes."""
+    ndx_transfer_block(how, out, out_row, out_step, x, x_row, x_step, rows, length)
+
+
+cdef void run_transfer(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Copy operand 0 to operand 1."""
+    cdef const Transfer *how = <const Transfer *>arg
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t row[2]
+    cdef Py_ssize_t step[2]
+    cdef Py_ssize_t rows = 1, length = 1
+    cdef int op, last = walk.ndim - 1
+    cdef char *at[2]
+    for op in range(2):
+        at[op] = data[op]
+        row[op] = walk.strides[op][last - 1] if last >= 1 else 0
+        step[op] = walk.strides[op][last] if last >= 0 else how.itemsize
+    if last >= 0:
+        length = walk.shape[last]
+    if last >= 1:
+        rows = walk.shape[last - 1]
+    start_walk(last - 1, index)
+    while True:
+        ndx_transfer_block(how, at[1], row[1], step[1], at[0], row[0], step[0], rows,
+                           length)
+        if not step_walk(walk, last - 1, index, 2, at):
+            return
+
+
+cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
+                  str name) except -1:
+    """Copy operand 0 to operand 1: in a pass, on threads, or here.
+
+    The operands share no memory, or are the same elements; `can_transfer` is true.
+    """
+    cdef Py_ssize_t[2] itemsizes = [itemsize_of[dtype], itemsize_of[into]]
+    cdef Py_ssize_t size = walk_size(walk)
+    cdef Transfer how
+    how.cast = NULL if dtype == into else ndx_cast_between(dtype, into)
+    how.itemsize = itemsizes[0]
+    if size == 0:
+        locate(operands)
+        return recheck_all(operands)
+    if size < LARGE:
+        return compute_on(operands, walk, run_transfer, &how, False)
+    hold(operands)
+    try:
+        if run_pass(operands, walk, itemsizes, run_transfer, &how, name, False):
+            pass
+        elif how.cast == NULL and walk.ndim == 1 and walk.strides[0][0] == 0 \
+                and walk.strides[1][0] == itemsizes[1]:
+            compute_held(operands, walk, run_fill, &how)
+        else:
+            compute_parts(operands, walk, itemsizes, run_transfer, &how, name)
+    finally:
+        let_go(operands)
+    return 0
+
+
+# ---------------------------------------------------------------- fills
+
+# A fill of contiguous memory.
+cdef struct Fill:
+    char *out
+    Py_ssize_t nbytes
+    const char *item
+    Py_ssize_t itemsize
+
+
+cdef void fill_part(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef const Fill *fill = <const Fill *>arg
+    cdef Py_ssize_t start = index * FILL_PART
+    ndx_fill_part(fill.out + start, min(FILL_PART, fill.nbytes - start), fill.item,
+                  fill.itemsize, fill.nbytes)
+
+
+cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Copy the one element of operand 0 to all of operand 1, which is contiguous."""
+    cdef char[16] value
+    cdef Fill fill
+    fill.itemsize = (<const Transfer *>arg).itemsize
+    fill.nbytes = walk.shape[0] * fill.itemsize
+    fill.out = data[1]
+    fill.item = value
+    # A copy: the element may be one of those that are written.
+    memcpy(value, data[0], fill.itemsize)
+    if fill.nbytes < FILL_WORTHWHILE or thread_count() < 2:
+        ndx_fill_part(fill.out, fill.nbytes, value, fill.itemsize, fill.nbytes)
+    else:
+        parallel_for((fill.nbytes + FILL_PART - 1) // FILL_PART, fill_part, &fill)
+
+
+cdef int fill_all(Operands *operands, BaseArray out) except -1:
+    """Copy the one element of operand 0 to all of operand 1, `out`."""
+    cdef Transfer how
+    cdef Walk walk
+    if out.size < LARGE and out.c_contiguous:
+        how.itemsize = itemsize_of[out.dtype]
+        walk.ndim = 1
+        walk.nops = 2
+        walk.shape[0] = out.size
+        return compute_on(operands, &walk, run_fill, &how, False)
+    walk_fill(out, &walk)
+    return transfer(operands, &walk, out.dtype, out.dtype, "fill")
+
+
+# ---- Of arrays -----------------------------------------------------------------------
 
 cnp.import_array()
 
@@ -170,3 +429,31 @@ cdef bint can_store(int dtype, int into) noexcept:
     if kind == KIND_INT or kind == KIND_UINT:
         return target == KIND_INT or target == KIND_UINT or target >= KIND_FLOAT
     return kind <= target
+
+
+# ---- Orders of elements in memory, by name -------------------------------------------
+
+cdef int check_order(object order) except -1:
+    if not isinstance(order, str) or order not in ("C", "F"):
+        raise ValueError(
+            f"order={order!r} is not an order of elements: valid are 'C' (the last "
+            "axis fastest), 'F' (the first) and None (as they lie)")
+    return 0
+
+
+cdef bint lies_in(BaseArray x, object order):
+    """Whether the elements lie in memory in an order: "C" or "F"; None: any."""
+    return order is None or (x.c_contiguous if order == "C" else x.f_contiguous)
+
+
+cdef BaseArray cast_ordered(BaseArray x, int dtype, object order):
+    """Return a new array with the values of `x`, in an order."""
+    cdef int axes[MAXDIMS]
+    cdef int axis
+    cdef BaseArray result
+    for axis in range(x.ndim):
+        axes[axis] = axis if order == "C" else x.ndim - 1 - axis
+    result = new_array(x.block.device, dtype, x.ndim, x.shape, axes, False)
+    require_castable(x.dtype, dtype)
+    copy_elements(result, x, True)
+    return result

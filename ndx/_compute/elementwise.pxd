@@ -3,6 +3,8 @@ from ndx._array.storage cimport BaseArray
 from ndx._compute.loops cimport Loop, Ufunc
 from ndx._lib.layout cimport Walk
 
+cdef BaseArray part(BaseArray x, Py_ssize_t offset)
+
 cdef bint is_scalar(object x) noexcept
 cdef BaseArray as_operand(object x)
 cdef BaseArray operand_of(object x)
@@ -23,3 +25,5 @@ cdef object power(BaseArray x, object exponent, BaseArray out)
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)
 cdef object pair(Ufunc ufunc, object x1, object x2)
 cdef object inplace(Ufunc ufunc, BaseArray x, object other)
+
+cpdef object clip_between(object x, object low, object high, object out)

@@ -16,31 +16,43 @@ from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, data_of, from_numpy, has_shape, holds_number, is_array, new_array,
-    new_like, new_number, require_intact_file, require_live, require_usable,
-    require_writeable, strided,
+    BaseArray, as_number, data_of, from_numpy, has_shape, holds_number, is_array,
+    new_array, new_like, new_number, require_intact_file, require_live, require_usable,
+    require_writeable, same_view, set_layout, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
-from ndx._compute.copies cimport (
-    LARGE, can_store, cast, copy, copy_into, store_constant,
-)
+from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, store_constant
 from ndx._compute.loops cimport (
     Loop, Ufunc, any_loop, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
+from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
-    BOOL, INT8, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none,
-    dtype_code, dtype_object, itemsize_of, kind_of, promote_table, scalar_dtype,
-    store_scalar, typenum_of,
+    BOOL, COMPLEX64, FLOAT32, FLOAT64, INT8, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
+    KIND_UINT, code_or_none, dtype_code, dtype_object, is_numpy_scalar, itemsize_of,
+    kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
-    memory_order, shape_tuple, walk_merge, walk_order,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
+    shape_tuple, walk_merge, walk_order,
 )
-from ndx._lib.numpy_scalars cimport is_numpy_scalar
+
+
+# ---- Parts of complex numbers --------------------------------------------------------
+
+cdef BaseArray part(BaseArray x, Py_ssize_t offset):
+    """Return the real (0) or imaginary (1) parts of a complex array."""
+    cdef BaseArray view = same_view(x)
+    view.dtype = FLOAT32 if x.dtype == COMPLEX64 else FLOAT64
+    view.offset += offset * itemsize_of[view.dtype]
+    set_layout(view)
+    return view
+
+
+# ---- Operations ----------------------------------------------------------------------
 
 cnp.import_array()
 
@@ -688,3 +700,126 @@ cdef list views_of(const Operands *held, int typenum):
         make_scalar_view(0, NULL, typenum, held.data[i]) if held.arrays[i] == NULL
         else view_of(held, i)
         for i in range(held.count)]
+
+
+# ---- Elements limited to an interval -------------------------------------------------
+
+cdef extern from "ndx/internal/choose.h" nogil:
+    void ndx_clip(char **args, Py_ssize_t rows, const Py_ssize_t *row_steps,
+                  Py_ssize_t n, const Py_ssize_t *steps, const char *low,
+                  const char *high, int dtype)
+
+
+# Elements of the dtype.
+cdef struct Bounds:
+    double[2] low                    # the bytes of an element, aligned for any dtype
+    double[2] high
+    int dtype
+
+
+cdef void run_clip(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Clip operand 0 into operand 1. Rows may be short: two axes are one call."""
+    cdef const Bounds *bounds = <const Bounds *>arg
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t row_steps[2]
+    cdef Py_ssize_t steps[2]
+    cdef Py_ssize_t rows = 1, n = 1
+    cdef int op, last = walk.ndim - 1
+    cdef char *at[2]
+    for op in range(2):
+        at[op] = data[op]
+        steps[op] = walk.strides[op][last] if last >= 0 else 0
+        row_steps[op] = walk.strides[op][last - 1] if last >= 1 else 0
+    if last >= 0:
+        n = walk.shape[last]
+    if last >= 1:
+        rows = walk.shape[last - 1]
+    start_walk(last - 1, index)
+    while True:
+        ndx_clip(at, rows, row_steps, n, steps, <const char *>bounds.low,
+                 <const char *>bounds.high, bounds.dtype)
+        if not step_walk(walk, last - 1, index, 2, at):
+            return
+
+
+cdef int store_bound(object value, int dtype, bint is_low, char *bound) except -1:
+    """Store a bound as an element; an integer beyond the dtype becomes its last one.
+
+    Such an integer limits nothing. One that would limit all elements to a value which
+    the dtype lacks is an OverflowError.
+    """
+    try:
+        store_constant(value, dtype, bound)
+    except OverflowError:
+        if kind_of[dtype] >= KIND_FLOAT:
+            raise
+        limits = np.iinfo(dtype_object(dtype))
+        value = max(value, limits.min) if is_low else min(value, limits.max)
+        store_constant(value, dtype, bound)
+    return 0
+
+
+def binding_bounds(x, low, high):
+    """Return both bounds, with None for an integer that limits no element."""
+    if is_array(x) and BOOL != (<BaseArray>x).dtype \
+            and kind_of[(<BaseArray>x).dtype] < KIND_FLOAT:
+        limits = np.iinfo(dtype_object((<BaseArray>x).dtype))
+        if isinstance(low, int) and low < limits.min:
+            low = None
+        if isinstance(high, int) and high > limits.max:
+            high = None
+    return low, high
+
+
+cpdef object clip_between(object x, object low, object high, object out):
+    """Return an array limited to two scalars of its dtype; None for other operands.
+
+    NaN stays. Elements become `high` where `low` is larger than `high`. The result is
+    written to `out`, unless that is None.
+    """
+    cdef BaseArray array, result
+    cdef Operands operands
+    cdef Py_ssize_t itemsizes[2]
+    cdef Bounds bounds
+    cdef Walk walk
+    if not is_array(x) or not is_scalar(low) or not is_scalar(high) \
+            or isinstance(low, complex) or isinstance(high, complex):
+        return None
+    array = x
+    if array.block.device or array.dtype == BOOL or array.dtype > FLOAT64 \
+            or scalar_dtype(array.dtype, low) != array.dtype \
+            or scalar_dtype(array.dtype, high) != array.dtype \
+            or low != low or high != high:
+        return None
+    bounds.dtype = array.dtype
+    store_bound(low, array.dtype, True, <char *>bounds.low)
+    store_bound(high, array.dtype, False, <char *>bounds.high)
+    require_live(array)
+    if out is not None:
+        if not is_array(out):
+            return None
+        result = out
+        if result.block.device or result.readonly or result.dtype != array.dtype \
+                or not has_shape(result, array.ndim, array.shape) \
+                or overlaps(result, array):
+            return None
+    else:
+        result = new_like(array, array.dtype)
+    if result.size == 0:
+        return result
+    walk.nops = 2
+    walk.ndim = array.ndim
+    memcpy(walk.shape, array.shape, walk.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[0], array.strides, walk.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], result.strides, walk.ndim * sizeof(Py_ssize_t))
+    walk_order(&walk)
+    walk_merge(&walk)
+    operands.count = 0
+    put(&operands, array)
+    put(&operands, result)
+    if result.size >= LARGE:
+        itemsizes[0] = itemsizes[1] = itemsize_of[array.dtype]
+        run_large(&operands, &walk, itemsizes, run_clip, &bounds, "clip", False)
+    else:
+        compute_on(&operands, &walk, run_clip, &bounds, False)
+    return as_number(result) if out is None and holds_number(array) else result

@@ -19,5 +19,10 @@ cdef class Gufunc:
 
     cdef int read_signature(self, str signature) except -1
     cdef int find_loops(self, object public) except -1
-    cdef list call(self, list inputs, Py_ssize_t other)
+    cdef list compute(self, list inputs, Py_ssize_t other)
     cdef bint run(self, list operands, char *constant, bint large) except? True
+
+cdef object decompose(str name, tuple args, dict kwargs)
+
+cdef BaseArray along_axis(str name, BaseArray x, object n, object axis, object norm)
+cdef BaseArray along_axes(str name, BaseArray x, object s, object axes, object norm)

@@ -1,7 +1,10 @@
 from ndx._compute.numpy_private cimport LoopFunction
-from ndx._compute.pairwise cimport SumFunction
 from ndx._lib.dtypes cimport NDTYPES
-from ndx._lib.layout cimport Strided, Walk
+from ndx._lib.layout cimport Walk
+
+# Adds the sum of contiguous elements to a total, in NumPy's order.
+ctypedef void (*SumFunction)(
+    char *total, const char *x, Py_ssize_t count) noexcept nogil
 
 cdef enum:
     UNKNOWN = -2             # a loop that was not looked for yet

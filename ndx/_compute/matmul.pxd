@@ -1,7 +1,13 @@
 from ndx._array.storage cimport BaseArray
-from ndx._compute.loops cimport Loop
+from ndx._compute.loops cimport Ufunc
 
 cdef object matmul(object x1, object x2, BaseArray out)
 cdef object vecdot(object x1, object x2, object axis)
-cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop)
 cdef BaseArray axis_last(BaseArray x, int axis)
+
+cdef BaseArray dot(BaseArray x, BaseArray y)
+cdef BaseArray flat_norm(BaseArray x)
+cdef BaseArray flattened(BaseArray x)
+cdef BaseArray outer(Ufunc ufunc, BaseArray x, BaseArray y)
+
+cdef BaseArray euclidean(BaseArray x, object axis, bint keepdims)

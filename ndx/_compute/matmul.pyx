@@ -1,30 +1,33 @@
-"""Products of stacked matrices and vectors, by NumPy's loops (and so by BLAS)."""
+"""Products of matrices and vectors, by NumPy's loops (and so by BLAS), and norms."""
 
+cimport numpy as cnp
 from libc.string cimport memcpy, memset
 
 from ndx._array.dispatch cimport device_engine
-from ndx._array.pinning cimport Operands, compute_on, put
+from ndx._array.pinning cimport Operands, compute_on, hold, let_go, put, view_of
 from ndx._array.storage cimport (
-    BaseArray, has_shape, new_empty, new_view, require_usable, set_layout,
-    strided,
+    BaseArray, has_shape, new_empty, new_view, require_usable, set_layout, strided,
 )
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, in_c_order
 from ndx._compute.elementwise cimport (
-    call_public, check_output, operand_of, shape_error,
+    binary, call_public, check_output, operand_of, part, shape_error, unary,
 )
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
-from ndx._compute.passes.products cimport multiply_steps
-from ndx._compute.broadcast_reductions cimport combined, distinct
+from ndx._compute.passes.parts cimport multiply_steps
+from ndx._compute.reductions cimport combined, distinct, reduce
 from ndx._lib.dtypes cimport (
-    NDTYPES, dtype_code, dtype_object, itemsize_of, promote_table,
+    FLOAT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, dtype_code, dtype_object, itemsize_of,
+    kind_of, promote_table,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     read_axes, shape_tuple, walk_merge,
 )
+
+__all__ = ["euclidean_norm"]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
@@ -340,3 +343,148 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     compute_on(&operands, &batch, compute_stacked, &cores,
                ndx_multiply_most(out.size, cores.sizes[0]) >= LARGE)
     return out
+
+
+# ---- NumPy's `dot`, `outer` and `norm` -----------------------------------------------
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_MatrixProduct2(object a, object b, cnp.ndarray out)
+
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc SQRT = find_ufunc("sqrt")
+
+
+cdef bint is_plain_product(BaseArray x, BaseArray y) noexcept:
+    """Whether `dot` is `matmul`, to the last bit.
+
+    For axes of one element, or in other layouts, the two functions add in different
+    orders, and zeros get different signs.
+    """
+    cdef int axis
+    if x.dtype != y.dtype or kind_of[x.dtype] < KIND_FLOAT or x.ndim > 2 or y.ndim > 2 \
+            or not x.c_contiguous or not y.c_contiguous \
+            or x.size >= LARGE or y.size >= LARGE:
+        return False
+    for axis in range(x.ndim):
+        if x.shape[axis] < 2:
+            return False
+    for axis in range(y.ndim):
+        if y.shape[axis] < 2:
+            return False
+    return True
+
+
+cdef BaseArray ones_shaped(BaseArray x, int ndim):
+    """Return a view of one element, with axes of length 1."""
+    cdef BaseArray view = new_view(x, ndim)
+    cdef int axis
+    for axis in range(ndim):
+        view.shape[axis] = 1
+        view.strides[axis] = itemsize_of[x.dtype]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray dot(BaseArray x, BaseArray y):
+    """Return `numpy.dot` of two arrays; None for what is left to NumPy."""
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Operands operands
+    cdef BaseArray result
+    cdef int ndim = x.ndim + y.ndim - 2, dtype = promote_table[x.dtype][y.dtype]
+    if x.ndim == 0 or y.ndim == 0 or x.block.device or y.block.device \
+            or ndim > MAXDIMS \
+            or x.shape[x.ndim - 1] != y.shape[y.ndim - 2 if y.ndim > 1 else 0]:
+        return None
+    if is_plain_product(x, y):
+        if ndim == 0 and kind_of[dtype] == KIND_FLOAT:
+            return vecdot_walk(x, y, loop_of(VECDOT, dtype))
+        return matmul(x, y, None)
+    if x.size == 1 and y.size == 1 and kind_of[dtype] <= KIND_FLOAT:
+        # NumPy adds the product to nothing, so that a zero keeps its sign.
+        return binary(MULTIPLY, ones_shaped(x, ndim), ones_shaped(y, ndim), None)
+    if x.dtype != dtype:
+        x = cast(x, dtype)
+    if y.dtype != dtype:
+        y = cast(y, dtype)
+    memcpy(shape, x.shape, (x.ndim - 1) * sizeof(Py_ssize_t))
+    if y.ndim > 1:
+        memcpy(shape + x.ndim - 1, y.shape, (y.ndim - 2) * sizeof(Py_ssize_t))
+        shape[ndim - 1] = y.shape[y.ndim - 1]
+    result = new_empty(dtype, ndim, shape)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, y)
+    put(&operands, result)
+    hold(&operands)
+    try:
+        PyArray_MatrixProduct2(view_of(&operands, 0), view_of(&operands, 1),
+                               <cnp.ndarray>view_of(&operands, 2))
+    finally:
+        let_go(&operands)
+    return result
+
+
+cdef BaseArray flattened(BaseArray x):
+    """Return a view of a contiguous array with one axis, in the order of memory."""
+    cdef BaseArray view = new_view(x, 1)
+    view.shape[0] = x.size
+    view.strides[0] = itemsize_of[x.dtype]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray flat_norm(BaseArray x):
+    """Return `numpy.linalg.norm` of all elements; None for what is left to NumPy."""
+    if x.block.device or kind_of[x.dtype] > KIND_FLOAT \
+            or not (x.c_contiguous or x.f_contiguous):
+        return None
+    if kind_of[x.dtype] < KIND_FLOAT:
+        x = cast(x, FLOAT64)
+    x = flattened(x)
+    x = vecdot_walk(x, x, loop_of(VECDOT, x.dtype))
+    return unary(SQRT, x, x)
+
+
+cdef BaseArray outer(Ufunc ufunc, BaseArray x, BaseArray y):
+    """Return the results for all pairs of elements."""
+    cdef BaseArray view = new_view(x, x.ndim + y.ndim)
+    cdef int axis
+    for axis in range(x.ndim):
+        view.shape[axis] = x.shape[axis]
+        view.strides[axis] = x.strides[axis]
+    for axis in range(x.ndim, view.ndim):
+        view.shape[axis] = 1
+        view.strides[axis] = itemsize_of[x.dtype]
+    set_layout(view)
+    return binary(ufunc, view, y, None)
+
+
+# ---- Euclidean norms -----------------------------------------------------------------
+
+cdef Ufunc CONJ = find_ufunc("conj")
+
+
+cdef BaseArray euclidean(BaseArray x, object axis, bint keepdims):
+    """Return the norms over axes (None: all), as NumPy computes them.
+
+    None: other layouts, whose elements NumPy adds in another order, and arrays on a
+    device.
+    """
+    cdef BaseArray squares, total
+    if x.block.device or not x.c_contiguous:
+        return None
+    if kind_of[x.dtype] < KIND_FLOAT:
+        x = cast(x, FLOAT64)
+    if kind_of[x.dtype] == KIND_COMPLEX:
+        squares = part(binary(MULTIPLY, unary(CONJ, x, None), x, None), 0)
+    else:
+        squares = binary(MULTIPLY, x, x, None)
+    total = reduce(ADD, squares, axis, keepdims)
+    return unary(SQRT, total, total)
+
+
+def euclidean_norm(x, axis, keepdims):
+    """Return the norms over axes (None: all); None: it is left to NumPy."""
+    return euclidean(x, axis, keepdims)

@@ -27,21 +27,17 @@ from ndx._array.storage cimport (
     require_live, set_base, set_layout,
 )
 from ndx._blocks.block cimport allocate_memory, block_incref
-from ndx._compute.copies cimport copy
+from ndx._compute.copies cimport LARGE, copy
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._compute.transfers cimport LARGE
 from ndx._context.context cimport (
     PlainNumpy, arena_of, plain_numpy, spill_backend, top_context,
 )
-from ndx._files.mapped_file cimport MappedFile
-from ndx._files.mapping cimport any_lost, find_mapping
+from ndx._files.mapping cimport MappedFile, any_lost, find_mapping
 from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.layout cimport Strided, byte_bounds
-from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_allocator cimport set_handlers
-from ndx._lib.refusals cimport Refusals, is_of_allocator
 from ndx._lib.tracing cimport trace, untrace, untrace_numpy
-from ndx._lib.unraisable cimport raise_later
+from ndx._lib.unraisable cimport Refusals, is_of_allocator, log_event, raise_later
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 from ndx.backends.pooled cimport PooledBackend

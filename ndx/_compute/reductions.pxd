@@ -1,8 +1,16 @@
 from ndx._array.storage cimport BaseArray
 from ndx._compute.loops cimport Loop, Ufunc
 
+cdef Py_ssize_t repeats(BaseArray x, object axis) except -1
+cdef Py_ssize_t combinable(Ufunc ufunc, int dtype, BaseArray x, object axis) except -1
+cdef BaseArray distinct(BaseArray x, object axis)
+cdef BaseArray combined(Ufunc ufunc, BaseArray x, Py_ssize_t count)
+
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)
 cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
                      bint *chosen, bint keepdims) except -1
 cdef object identity(Ufunc ufunc, int dtype)
-cdef BaseArray new_reduced(BaseArray x, int dtype, const bint *chosen, bint keepdims)
+
+cdef BaseArray reduce_as(Ufunc ufunc, BaseArray x, int dtype, object axis,
+                         bint keepdims)
+cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdims)

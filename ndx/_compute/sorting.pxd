@@ -7,3 +7,9 @@ cdef enum:
 cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1
 cdef BaseArray sorting_indices(BaseArray x, int axis, bint stable)
 cdef BaseArray places_in(BaseArray x, BaseArray values, bint right)
+
+cdef BaseArray ranked(BaseArray x, int axis)
+
+cdef BaseArray search(BaseArray x, BaseArray values, bint right)
+
+cdef bint find_small(BaseArray x, BaseArray found, bint largest) except -1

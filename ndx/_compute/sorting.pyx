@@ -1,27 +1,227 @@
-"""Sorting and searching by NumPy's functions in C, on our memory or views of it.
+"""Sorting, distinct elements, and searches in sorted ones, on our memory.
 
-Small results that NumPy allocates itself are copied to our memory, which costs less
-than a change of NumPy's allocator.
+What NumPy's functions compute better in C is left to them. Small results that NumPy
+allocates itself are copied to our memory, which costs less than a change of NumPy's
+allocator.
 """
 
 cimport numpy as cnp
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+import numpy as np
+
 from ndx._array.pinning cimport (
-    Operands, hold, let_go, locate, put, recheck_all, unlocked, view_of,
+    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all,
+    unlocked, view_of,
 )
-from ndx._array.storage cimport BaseArray, new_empty, require_live
-from ndx._compute.copies cimport LARGE
-from ndx._compute.passes.sorting cimport sort_steps
-from ndx._compute.sorting_threads cimport sort_few, sort_on_threads
-from ndx._lib.dtypes cimport FLOAT32, FLOAT64, INT64, KIND_FLOAT, kind_of
+from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
+from ndx._compute.aliasing cimport has_distinct_elements
+from ndx._compute.copies cimport LARGE, Transfer, in_c_order, transfer_block
+from ndx._compute.passes.parts cimport sort_steps
+from ndx._compute.threads cimport parallel_for, thread_count
+from ndx._compute.walking cimport start_walk, step_walk
+from ndx._files.mapping cimport find_mapping
+from ndx._lib.dtypes cimport (
+    BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES,
+    UINT32, UINT64, UINT8, dtype_object, itemsize_of, kind_of,
+)
+from ndx._lib.layout cimport MAXDIMS, Walk
+
+__all__ = ["unique_parts"]
+
+
+# ---- NumPy's functions of dtypes -----------------------------------------------------
+# They are public (``PyArray_ArrFuncs``). A call through an array takes as long as to
+# sort a hundred elements.
 
 cnp.import_array()
+
+# NumPy's functions in C for arrays of one dtype. They need neither the GIL nor an
+# array: where NumPy asks for an array, `sample` is given.
+ctypedef int (*SortFunction)(void *start, Py_ssize_t count, void *sample) noexcept nogil
+ctypedef int (*SearchFunction)(void *start, Py_ssize_t count, Py_ssize_t *place,
+                               void *sample) noexcept nogil
+
+# NumPy's functions of one dtype, for elements side by side; NULL: there is none.
+cdef struct ArrayFunctions:
+    SortFunction sort                # in place
+    SortFunction stable_sort
+    SearchFunction argmax            # the first of equal ones; the first NaN
+    SearchFunction argmin
+    void *sample
+
+cdef ArrayFunctions[NDTYPES] array_functions
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef enum NPY_SORTKIND:
         NPY_QUICKSORT
         NPY_STABLESORT
+
+cdef extern from *:
+    """
+    #include <numpy/arrayobject.h>
+    typedef int (*ndx_sort)(void *, npy_intp, void *);
+    typedef int (*ndx_search)(void *, npy_intp, npy_intp *, void *);
+    #define NDX_FUNCTIONS(x) PyDataType_GetArrFuncs(PyArray_DESCR((PyArrayObject *)x))
+    static ndx_sort ndx_sort_of(PyObject *x, int kind) {
+        return NDX_FUNCTIONS(x) == NULL ? NULL : NDX_FUNCTIONS(x)->sort[kind];
+    }
+    static ndx_search ndx_search_of(PyObject *x, int largest) {
+        if (NDX_FUNCTIONS(x) == NULL) return NULL;
+        return (ndx_search)(
+            largest ? NDX_FUNCTIONS(x)->argmax : NDX_FUNCTIONS(x)->argmin);
+    }
+    """
+    SortFunction ndx_sort_of(object array, int kind) noexcept
+    SearchFunction ndx_search_of(object array, bint largest) noexcept
+
+cdef list samples = []               # alive for ever
+
+
+def _find():
+    cdef int dtype
+    for dtype in range(NDTYPES):
+        sample = np.empty(0, dtype_object(dtype))
+        samples.append(sample)
+        array_functions[dtype].sample = <void *>sample
+        array_functions[dtype].sort = ndx_sort_of(sample, NPY_QUICKSORT)
+        array_functions[dtype].stable_sort = ndx_sort_of(sample, NPY_STABLESORT)
+        array_functions[dtype].argmax = ndx_search_of(sample, True)
+        array_functions[dtype].argmin = ndx_search_of(sample, False)
+
+
+_find()
+
+
+# ---- Lines sorted on threads ---------------------------------------------------------
+# One long line is left to one thread: to merge two sorted halves takes longer than
+# NumPy takes to sort one of them (measured, 10^6 elements).
+
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    void ndx_raise_flag(int *flag)
+
+cdef enum:
+    WORTH_SORTING = 1 << 16      # elements from which threads pay
+    SORTED_PART = 1 << 14        # elements of lines that a thread takes at a time
+    TOGETHER = 8                 # lines with gaps that are sorted in a buffer
+
+# A sort of an array; its lines have one step between their elements.
+cdef struct Sort:
+    SortFunction sort
+    void *sample
+    char *data
+    Py_ssize_t itemsize
+    Py_ssize_t length                # of a line
+    Py_ssize_t step                  # bytes from element to element
+    Py_ssize_t lines
+    Py_ssize_t line_step             # bytes from line to line
+    Py_ssize_t lines_at_once
+    int failed                       # there was no memory
+
+
+cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef Sort *job = <Sort *>arg
+    cdef Py_ssize_t first = index * job.lines_at_once
+    cdef Py_ssize_t last = min(first + job.lines_at_once, job.lines), count, i
+    cdef Py_ssize_t nbytes = job.length * job.itemsize
+    cdef Transfer how
+    cdef char *room
+    if job.step == job.itemsize:
+        for i in range(first, last):
+            if job.sort(job.data + i * job.line_step, job.length, job.sample) < 0:
+                ndx_raise_flag(&job.failed)
+        return
+    room = <char *>malloc(TOGETHER * nbytes)
+    if room == NULL:
+        ndx_raise_flag(&job.failed)
+        return
+    how.cast = NULL
+    how.itemsize = job.itemsize
+    while first < last:
+        count = min(TOGETHER, last - first)
+        transfer_block(&how, room, nbytes, job.itemsize,
+                       job.data + first * job.line_step, job.line_step, job.step,
+                       count, job.length)
+        for i in range(count):
+            if job.sort(room + i * nbytes, job.length, job.sample) < 0:
+                ndx_raise_flag(&job.failed)
+        transfer_block(&how, job.data + first * job.line_step, job.line_step,
+                       job.step, room, nbytes, job.itemsize, count, job.length)
+        first += count
+    free(room)
+
+
+cdef void run_sort(void *arg) noexcept nogil:
+    cdef Sort *job = <Sort *>arg
+    parallel_for((job.lines + job.lines_at_once - 1) // job.lines_at_once, sort_lines,
+                 job)
+
+
+cdef bint find_sort(Sort *job, int dtype, bint stable) noexcept:
+    """Set NumPy's sort of a dtype; return whether there is one."""
+    job.sort = array_functions[dtype].stable_sort if stable \
+        else array_functions[dtype].sort
+    job.sample = array_functions[dtype].sample
+    return job.sort != NULL
+
+
+cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
+    """Sort operand 0, of few elements, in place; return whether that was done."""
+    cdef BaseArray x = <BaseArray>located.arrays[0]
+    cdef Sort job
+    if not x.c_contiguous or axis != x.ndim - 1 or x.dtype >= COMPLEX64 \
+            or not find_sort(&job, x.dtype, stable):
+        return False
+    job.data = located.data[0]
+    job.step = job.itemsize = itemsize_of[x.dtype]
+    job.length = x.shape[axis]
+    job.line_step = job.length * job.itemsize
+    job.lines = job.lines_at_once = x.size // job.length
+    job.failed = False
+    sort_lines(&job, 0)
+    recheck_all(located)
+    # Lines that are sorted can be sorted again.
+    return not job.failed
+
+
+cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
+    """Sort operand 0, which is held, in place; return whether that was done."""
+    cdef BaseArray x = <BaseArray>held.arrays[0]
+    cdef Sort job
+    if x.size < WORTH_SORTING or thread_count() < 2 or x.dtype >= COMPLEX64:
+        return False
+    job.itemsize = itemsize_of[x.dtype]
+    job.data = held.data[0]
+    job.length = x.shape[axis]
+    job.step = x.strides[axis]
+    job.lines = x.size // job.length
+    job.line_step = job.length * job.itemsize
+    if x.ndim == 2:
+        job.line_step = x.strides[1 - axis]
+        if not has_distinct_elements(x):
+            # Lines that share elements are for one thread.
+            return False
+    elif not x.c_contiguous or axis != x.ndim - 1:
+        return False
+    if job.lines == 1:
+        return False
+    job.lines_at_once = max(1, SORTED_PART // job.length)
+    if job.step != job.itemsize:
+        # Whole cache lines.
+        job.lines_at_once += -job.lines_at_once & (TOGETHER - 1)
+    job.failed = False
+    if not find_sort(&job, x.dtype, stable):
+        return False
+    unlocked(held, run_sort, &job)
+    # Lines that are sorted can be sorted again.
+    return not job.failed
+
+
+# ---- Arrays --------------------------------------------------------------------------
+
+cdef extern from "numpy/arrayobject.h":
     ctypedef enum NPY_SEARCHSIDE:
         NPY_SEARCHLEFT
         NPY_SEARCHRIGHT
@@ -35,15 +235,15 @@ cdef extern from "ndx/internal/packed_argsort.h" nogil:
     bint ndx_differ(const char *x, Py_ssize_t n, bint wide)
 
 # Arguments of a search for equal elements that differ in their bits.
-cdef struct Search:
+cdef struct Difference:
     char *data
     Py_ssize_t count
     int dtype
     bint found
 
 
-cdef void run_search(void *arg) noexcept nogil:
-    cdef Search *search = <Search *>arg
+cdef void find_difference(void *arg) noexcept nogil:
+    cdef Difference *search = <Difference *>arg
     search.found = ndx_differ(search.data, search.count, search.dtype == FLOAT64)
 
 
@@ -53,7 +253,7 @@ cdef bint order_shows(const Operands *held, BaseArray x) except -1:
     It may if equal elements differ in their bits, as zeros of both signs and NaN do.
     `x` is operand 0, which is held.
     """
-    cdef Search search
+    cdef Difference search
     if kind_of[x.dtype] < KIND_FLOAT:
         return False
     if not x.c_contiguous or x.dtype != FLOAT64 and x.dtype != FLOAT32:
@@ -63,9 +263,9 @@ cdef bint order_shows(const Operands *held, BaseArray x) except -1:
     search.dtype = x.dtype
     search.found = False
     if x.size < LARGE:
-        run_search(&search)
+        find_difference(&search)
     else:
-        unlocked(held, run_search, &search)
+        unlocked(held, find_difference, &search)
     return search.found
 
 
@@ -134,3 +334,397 @@ cdef BaseArray places_in(BaseArray x, BaseArray values, bint right):
     finally:
         let_go(&operands)
     return indices_of(found)
+
+
+# ---- Indices that sort: integers made of keys and positions --------------------------
+# Few different keys are counted instead. NumPy sorts integers in a fraction of the time
+# in which it sorts indices. The order of equal elements is kept
+# (`ndx/internal/packed_argsort.h`).
+
+cdef extern from "ndx/internal/arithmetic.h" nogil:
+    int ndx_highest_bit(size_t number)
+
+cdef extern from "ndx/internal/packed_argsort.h" nogil:
+    ctypedef struct Ranking "ndx_ranking":
+        uint64_t low
+        uint64_t high
+        int shift
+        int bits
+        Py_ssize_t budget
+    void ndx_range(Ranking *job, const char *x, Py_ssize_t step, Py_ssize_t n,
+                   int dtype)
+    bint ndx_is_counted(const Ranking *job, Py_ssize_t n)
+    void ndx_place(const Ranking *job, const char *x, Py_ssize_t step, char *out,
+                   Py_ssize_t out_step, Py_ssize_t n, int dtype)
+    void ndx_pack(const Ranking *job, const char *x, Py_ssize_t step, char *out,
+                  Py_ssize_t out_step, Py_ssize_t n, int dtype)
+    void ndx_unpack(Ranking *job, const char *x, Py_ssize_t step, char *out,
+                    Py_ssize_t out_step, Py_ssize_t n, int dtype)
+
+cdef enum:
+    MOVES = 8                    # for each element, until another sort is taken
+
+cdef enum Phase:
+    RANGE
+    PLACE
+    PACK
+    UNPACK
+
+
+cdef struct Job:
+    Ranking ranking
+    Phase phase
+    int dtype
+
+
+cdef void run_phase(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Run one phase on operands 0 and 1, line by line along the last axis."""
+    cdef Job *job = <Job *>arg
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *at[2]
+    cdef int last = walk.ndim - 1
+    cdef Py_ssize_t n = walk.shape[last]
+    cdef Py_ssize_t step = walk.strides[0][last], out_step = walk.strides[1][last]
+    at = [data[0], data[1]]
+    start_walk(last, index)
+    while True:
+        if job.phase == RANGE:
+            ndx_range(&job.ranking, at[0], step, n, job.dtype)
+        elif job.phase == PLACE:
+            ndx_place(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
+        elif job.phase == PACK:
+            ndx_pack(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
+        else:
+            ndx_unpack(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
+        if not step_walk(walk, last, index, 2, at):
+            return
+
+
+cdef BaseArray ranked(BaseArray x, int axis):
+    """Return the indices that sort an array of the CPU along an axis, stably.
+
+    None: the dtype is another one, or too many keys are alike in their highest bits.
+    """
+    cdef BaseArray result
+    cdef Operands operands
+    cdef Walk walk
+    cdef Job job
+    cdef int i
+    cdef bint large = x.size >= LARGE
+    if x.dtype not in (INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64):
+        return None
+    result = new_empty(INT64, x.ndim, x.shape)
+    if result.size == 0:
+        return result
+    walk.nops = 2
+    walk.ndim = x.ndim
+    memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], result.strides, x.ndim * sizeof(Py_ssize_t))
+    for i in range(axis, x.ndim - 1):
+        walk.shape[i], walk.shape[i + 1] = walk.shape[i + 1], walk.shape[i]
+        walk.strides[0][i], walk.strides[0][i + 1] = \
+            walk.strides[0][i + 1], walk.strides[0][i]
+        walk.strides[1][i], walk.strides[1][i + 1] = \
+            walk.strides[1][i + 1], walk.strides[1][i]
+    job.dtype = x.dtype
+    job.ranking.low = ~<uint64_t>0
+    job.ranking.high = 0
+    job.ranking.bits = ndx_highest_bit(x.shape[axis] | 1) + 1
+    job.ranking.budget = MOVES * x.size
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, result)
+    hold(&operands)
+    try:
+        job.phase = RANGE
+        compute_on(&operands, &walk, run_phase, &job, large)
+        if ndx_is_counted(&job.ranking, x.shape[axis]):
+            job.phase = PLACE
+            compute_on(&operands, &walk, run_phase, &job, large)
+            return result
+        set_shift(&job.ranking)
+        job.phase = PACK
+        compute_on(&operands, &walk, run_phase, &job, large)
+        if x.shape[axis] > 1:
+            PyArray_Sort(<cnp.ndarray>view_of(&operands, 1), axis, NPY_QUICKSORT)
+        job.phase = UNPACK
+        compute_on(&operands, &walk, run_phase, &job, large)
+    finally:
+        let_go(&operands)
+    return result if job.ranking.budget > 0 else None
+
+
+cdef void set_shift(Ranking *ranking) noexcept:
+    """Shift the keys up, as far as their range leaves room in 64 bits."""
+    cdef uint64_t spread = ranking.high - ranking.low
+    ranking.shift = 63 - ndx_highest_bit(spread) if spread else ranking.bits
+
+
+# ---- Distinct elements ---------------------------------------------------------------
+
+# Integers are equal if their bits are.
+ctypedef fused Item:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    float
+    double
+
+
+cdef struct Distinct:
+    Py_ssize_t count             # elements
+    Py_ssize_t found             # different ones
+    int dtype
+
+
+cdef inline Py_ssize_t count_runs(const Item *x, const int64_t *order,
+                                  Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i, found = 1 if count else 0
+    if order == NULL:
+        for i in range(1, count):
+            found += x[i] != x[i - 1]
+    else:
+        for i in range(1, count):
+            found += x[order[i]] != x[order[i - 1]]
+    return found
+
+
+cdef inline void write_runs(const Item *x, Item *values, char **data,
+                            Py_ssize_t count) noexcept nogil:
+    cdef const int64_t *order = <const int64_t *>data[1]
+    cdef int64_t *indices = <int64_t *>data[3]
+    cdef int64_t *inverse = <int64_t *>data[4]
+    cdef int64_t *counts = <int64_t *>data[5]
+    cdef Py_ssize_t i, k = -1, at, first = 0
+    for i in range(count):
+        at = i if order == NULL else order[i]
+        if i == 0 or x[at] != values[k]:
+            if counts != NULL and k >= 0:
+                counts[k] = i - first
+            k += 1
+            first = i
+            values[k] = x[at]
+            if indices != NULL:
+                indices[k] = at
+        if inverse != NULL:
+            inverse[at] = k
+    if counts != NULL and k >= 0:
+        counts[k] = count - first
+
+
+cdef void run_count(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Count the runs of operand 0, in the order of operand 1 if that is there."""
+    cdef Distinct *job = <Distinct *>arg
+    cdef const int64_t *order = <const int64_t *>data[1]
+    cdef Py_ssize_t itemsize = itemsize_of[job.dtype]
+    if job.dtype == FLOAT64:
+        job.found = count_runs(<double *>data[0], order, job.count)
+    elif job.dtype == FLOAT32:
+        job.found = count_runs(<float *>data[0], order, job.count)
+    elif itemsize == 8:
+        job.found = count_runs(<uint64_t *>data[0], order, job.count)
+    elif itemsize == 4:
+        job.found = count_runs(<uint32_t *>data[0], order, job.count)
+    elif itemsize == 2:
+        job.found = count_runs(<uint16_t *>data[0], order, job.count)
+    else:
+        job.found = count_runs(<uint8_t *>data[0], order, job.count)
+
+
+cdef void run_write(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Write the values, and what else is wanted, to operands 2 to 5."""
+    cdef const Distinct *job = <const Distinct *>arg
+    cdef Py_ssize_t itemsize = itemsize_of[job.dtype]
+    if job.dtype == FLOAT64:
+        write_runs(<double *>data[0], <double *>data[2], data, job.count)
+    elif job.dtype == FLOAT32:
+        write_runs(<float *>data[0], <float *>data[2], data, job.count)
+    elif itemsize == 8:
+        write_runs(<uint64_t *>data[0], <uint64_t *>data[2], data, job.count)
+    elif itemsize == 4:
+        write_runs(<uint32_t *>data[0], <uint32_t *>data[2], data, job.count)
+    elif itemsize == 2:
+        write_runs(<uint16_t *>data[0], <uint16_t *>data[2], data, job.count)
+    else:
+        write_runs(<uint8_t *>data[0], <uint8_t *>data[2], data, job.count)
+
+
+cdef void put_or_not(Operands *operands, BaseArray x) noexcept:
+    if x is None:
+        put_constant(operands, NULL)
+    else:
+        put(operands, x)
+
+
+cdef BaseArray flat_copy(BaseArray x):
+    """Return a copy, which nobody else sees, with one axis."""
+    cdef BaseArray view = x
+    if x.dtype == BOOL:
+        # In memory of others any byte may stand for True. The cast to bool makes it 1.
+        view = new_view(x, x.ndim)
+        memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+        memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
+        view.dtype = UINT8
+        set_layout(view)
+    view = new_view(in_c_order(view, x.dtype), 1)
+    view.shape[0] = x.size
+    view.strides[0] = itemsize_of[x.dtype]
+    set_layout(view)
+    return view
+
+
+def unique_parts(BaseArray x not None, bint with_indices, bint with_inverse,
+                 bint with_counts):
+    """Return the distinct values, their indices, the inverse, and the counts.
+
+    Parts that are not asked for are None. All is None for an array that is left to
+    NumPy: of complex numbers, on a device, or large and in a file.
+    """
+    cdef BaseArray flat, values, order = None, indices = None, inverse = None
+    cdef BaseArray counts = None
+    cdef Operands operands
+    cdef Distinct job
+    cdef bint large = x.size >= LARGE
+    if x.block.device or kind_of[x.dtype] == KIND_COMPLEX or x.size == 0:
+        return None
+    if large:
+        operands.count = 0
+        put(&operands, x)
+        locate(&operands)
+        if find_mapping(operands.data[0], NULL):
+            return None
+    flat = flat_copy(x)
+    if with_indices or with_inverse:
+        order = ranked(flat, 0)
+        if order is None:
+            if large:
+                return None
+            order = sorting_indices(flat, 0, True)
+    else:
+        sort_in_place(flat, 0, True)
+    job.count = x.size
+    job.dtype = x.dtype
+    operands.count = 0
+    put(&operands, flat)
+    put_or_not(&operands, order)
+    compute_on(&operands, NULL, run_count, &job, large)
+    values = new_empty(x.dtype, 1, &job.found)
+    if with_indices:
+        indices = new_empty(INT64, 1, &job.found)
+    if with_inverse:
+        inverse = new_empty(INT64, x.ndim, x.shape)
+    if with_counts:
+        counts = new_empty(INT64, 1, &job.found)
+    put(&operands, values)
+    put_or_not(&operands, indices)
+    put_or_not(&operands, inverse)
+    put_or_not(&operands, counts)
+    compute_on(&operands, NULL, run_write, &job, large)
+    return values, indices, inverse, counts
+
+
+# ---- Places in a sorted vector -------------------------------------------------------
+
+cdef extern from "ndx/internal/search.h" nogil:
+    Py_ssize_t ndx_ordered(const char *x, Py_ssize_t step, Py_ssize_t n, int dtype)
+    void ndx_places(int64_t *out, const char *x, Py_ssize_t step, Py_ssize_t n,
+                    Py_ssize_t ordered, const char *values, Py_ssize_t count,
+                    bint right, int dtype)
+
+cdef enum:
+    SEARCHED_PART = 4096                  # values that a thread takes at a time
+    WORTH_SEARCHING = 1 << 19         # steps of all searches from which threads pay
+
+# A search; `data` is the vector, the values and the result.
+cdef struct Search:
+    int dtype
+    bint right
+    bint threads
+    Py_ssize_t step
+    Py_ssize_t n
+    Py_ssize_t ordered
+    Py_ssize_t count
+    char **data
+
+
+cdef void search_part(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef const Search *job = <const Search *>arg
+    cdef Py_ssize_t start = index * SEARCHED_PART
+    ndx_places(<int64_t *>job.data[2] + start, job.data[0], job.step, job.n,
+               job.ordered, job.data[1] + start * itemsize_of[job.dtype],
+               min(SEARCHED_PART, job.count - start), job.right, job.dtype)
+
+
+cdef void run_search(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Search *job = <Search *>arg
+    job.data = data
+    job.ordered = ndx_ordered(data[0], job.step, job.n, job.dtype)
+    if job.threads:
+        parallel_for((job.count + SEARCHED_PART - 1) // SEARCHED_PART, search_part, job)
+    else:
+        ndx_places(<int64_t *>data[2], data[0], job.step, job.n, job.ordered, data[1],
+                   job.count, job.right, job.dtype)
+
+
+cdef BaseArray search(BaseArray x, BaseArray values, bint right):
+    """Return where values belong in a sorted vector; None: left to NumPy."""
+    cdef BaseArray result
+    cdef Operands operands
+    cdef Search job
+    cdef Py_ssize_t steps = 1
+    if x.dtype != values.dtype or x.dtype >= COMPLEX64 or x.ndim != 1:
+        return None
+    if not values.c_contiguous:
+        values = in_c_order(values, values.dtype)
+    result = new_empty(INT64, values.ndim, values.shape)
+    job.dtype = x.dtype
+    job.right = right
+    job.step = x.strides[0]
+    job.n = x.size
+    job.count = values.size
+    while x.size >> steps:
+        steps += 1
+    job.threads = job.count > SEARCHED_PART and job.count * steps >= WORTH_SEARCHING
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, values)
+    put(&operands, result)
+    compute_on(&operands, NULL, run_search, &job, job.count >= LARGE // 16)
+    return result
+
+
+# ---- `argmax` and `argmin` of few elements -------------------------------------------
+
+cdef struct Extreme:
+    SearchFunction function
+    void *sample
+    Py_ssize_t count
+
+
+cdef void find_extreme(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Extreme *search = <const Extreme *>arg
+    search.function(data[0], search.count, <Py_ssize_t *>data[1], search.sample)
+
+
+cdef bint find_small(BaseArray x, BaseArray found, bint largest) except -1:
+    """Write the flat index of the largest or smallest element of `x` to `found`.
+
+    Return False, and write nothing, unless `x` is contiguous and has few elements.
+    """
+    cdef Operands operands
+    cdef Extreme search
+    if not 0 < x.size < LARGE or not x.c_contiguous or x.dtype >= COMPLEX64:
+        return False
+    search.function = array_functions[x.dtype].argmax if largest \
+        else array_functions[x.dtype].argmin
+    if search.function == NULL:
+        return False
+    search.sample = array_functions[x.dtype].sample
+    search.count = x.size
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, found)
+    compute_on(&operands, NULL, find_extreme, &search, False)
+    return True

@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
 from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
-from ndx._lib.refusals cimport Refusals
+from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend
 
 # Allocates the data of NumPy's new arrays within a scope of ``use(numpy=True)``.
@@ -58,8 +58,6 @@ cdef Context before(Context context)
 cdef Backend backend_of(Context context)
 cdef void drop_entry(Entry entry) noexcept
 cdef Arena arena_of(Context context)
-cdef Arena arena_in(Entry entry)
-cdef Backend default_backend_of_new()
 cdef Backend outer_backend()
 cdef PlainNumpy plain_numpy()
 cdef int check_numpy(object numpy, Backend backend) except -1
@@ -92,3 +90,12 @@ cdef inline bint is_here(Context context) noexcept:
     """
     return <PyObject *>context.home == ndx_context() or (
         not home_is_context and <PyObject *>context.home == current_home())
+
+cdef Backend placing_backend()
+cdef int placing_device() except -1
+cdef int device_of_new(object device) except -1
+cdef Arena current_arena(int device)
+cdef Arena enclosing_arena(int device)
+cdef Arena open_arena(object wanted)
+cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
+                        Arena arena, size_t room) except NULL

@@ -10,7 +10,7 @@ from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport Here, current_place
 from ndx._lib.numpy_allocator cimport restore_numpy, switch_numpy
-from ndx._lib.refusals cimport is_of_allocator
+from ndx._lib.unraisable cimport is_of_allocator
 from ndx.backends.base cimport Backend
 
 from ndx import backends

@@ -14,26 +14,25 @@ from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.mirror cimport MirrorArena
-from ndx._array.dlpack cimport from_dlpack_capsule
+from ndx._array.interchange cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, ExportGuard, announce_array, bare_array, guard_export, is_array,
     new_array as make_array, new_detached, require_usable, require_writeable, set_base,
     set_layout,
 )
 from ndx._blocks.block cimport (
-    OWN_RANGE, Block, block_decref, block_incref, block_memory, block_pin,
-    block_serial, block_set_device, block_set_device_reads, block_unpin, block_wrap,
-    export_new,
+    OWN_RANGE, Block, block_decref, block_incref, block_memory, block_pin, block_serial,
+    block_set_device, block_set_device_reads, block_unpin, block_wrap, export_new,
 )
 from ndx._compute.copies cimport can_store
-from ndx._context.placement cimport allocate_on, current_arena
+from ndx._context.context cimport allocate_on, current_arena
 from ndx._lib.dtypes cimport (
-    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
+    DEEPEST, KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of,
+    kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
-from ndx._lib.numpy_scalars cimport DEEPEST
-from ndx._lib.refusals cimport Refusals
 from ndx._lib.sizing cimport LINE, ndx_round_down
+from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend, Memory
 from ndx.backends.pinned cimport PinnedBackend
 

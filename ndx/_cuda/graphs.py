@@ -19,7 +19,7 @@ import weakref
 import numpy as np
 
 from ndx._api.manipulation import reshape
-from ndx._context.placement import current_backend
+from ndx._context.context import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture
 from ndx._cuda.bridge import address_of, device_index, mapped

@@ -41,8 +41,6 @@ cdef int file_zero(int fd, int64_t offset, size_t nbytes) noexcept nogil
 cdef int map_file(int fd, int64_t offset, size_t nbytes, bint writable, bint shared,
                   bint own_copy_in_child, char **out) noexcept nogil
 cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept nogil
-cdef int sync_file(char *ptr, size_t nbytes, int fd) noexcept nogil
-cdef int remap_private(char *ptr, size_t nbytes, int fd) noexcept nogil
 cdef void unmap_file(char *ptr, size_t nbytes) noexcept nogil
 cdef void unlock_file(int fd) noexcept nogil
 cdef void close_file(int fd) noexcept nogil
@@ -56,3 +54,19 @@ cdef void begin_freezing() noexcept nogil
 cdef void end_freezing() noexcept nogil
 cdef int freeze_mapping(char *start) noexcept nogil
 cdef str mapping_name(const void *ptr)
+
+# A mapped file. It is unmapped and closed with the last reference to this object.
+cdef class MappedFile:
+    cdef readonly str path
+    cdef readonly str mode           # as given to `ndx.open`
+    cdef readonly int fd             # -1: closed
+    cdef readonly size_t nbytes      # mapped from the file's start; 0: not mapped
+    cdef char *start
+
+    cdef int map(self, size_t nbytes, bint writable, bint shared,
+                 bint own_copy_in_child=*) except -1
+    cdef void unmap(self) noexcept nogil
+    cdef void close(self) noexcept nogil
+    cdef int flush(self) except -1
+    cdef int check_whole(self) except -1
+    cdef int go_on_with(self, int fd) except -1

@@ -5,7 +5,7 @@ import errno
 import os
 import stat
 
-from ndx._files.mapped_file import reserve
+from ndx._files.mapping import reserve
 from ndx._lib.errors import MappedFileError
 from ndx._lib.sizes import format_size
 

@@ -22,14 +22,12 @@ from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport as_operand
 from ndx._fusing.guards cimport Guards
-from ndx._fusing.replay cimport (
-    ERRORS, FILES, HINDRANCES, OVERLAP, Program, are_apart,
-)
+from ndx._fusing.replay cimport ERRORS, FILES, HINDRANCES, OVERLAP, Program, are_apart
 from ndx._fusing.signatures cimport (
     ARRAY, EQUAL, FLOAT, FOREIGN, IDENTICAL, INT, NAMES, OBJECT, TUPLE, VALUE, Tag,
     Words, add, add_scalar, describe_array,
 )
-from ndx._lib.numpy_scalars cimport is_numpy_scalar
+from ndx._lib.dtypes cimport is_numpy_scalar
 
 __all__ = ["FusedFunction", "fuse"]
 

@@ -1,9 +1,87 @@
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport BaseArray
-from ndx._fusing.execution cimport (
-    MAX_AXES, MAX_CONSTANTS, MAX_PARAMETERS, MAX_SLOTS, Stage,
-)
+from ndx._compute.numpy_private cimport LoopFunction
+
+cdef enum:
+    MAX_SLOTS = 24               # arrays of a program: arguments, results, temporaries
+    MAX_AXES = 8
+    MAX_CONSTANTS = 48
+    MAX_PARAMETERS = 16
+    MAX_LEAVES = 24              # parts of arrays, of a stage
+    MOST_ROWS = 64               # of a block
+    SCRATCH = 48 << 10           # bytes of a block's registers
+    SHORT_ROW = 48               # elements: a row of fewer is not worth a call
+
+# Where the operand of a step is.
+cdef enum Place:
+    REGISTER                     # a piece of the block's scratch, contiguous
+    LEAF                         # a part of an array
+    CONSTANT
+    PARTIAL                      # what a block contributes to the reduction of all
+
+cdef struct Operand:
+    int place
+    int index
+    Py_ssize_t itemsize
+
+cdef struct Step:
+    LoopFunction function
+    void *data
+    int count                    # operands, the result included
+    bint rows                    # whether one is a leaf whose rows lie apart
+    bint reduces
+    bint sums                    # numbers that are rounded
+    Operand operands[4]
+
+# A part of an array: the axes of the stage, the innermost one apart.
+cdef struct Leaf:
+    int slot
+    Py_ssize_t offset
+    Py_ssize_t inner
+    Py_ssize_t outer[MAX_AXES]
+    bint together                # whether its rows are computed as one
+
+# The reduction of all elements: a partial result for each block, then one of all.
+cdef struct Partial:
+    int slot                     # of the partial results
+    int target                   # slot of the result
+    int constant                 # the operation's identity
+    Py_ssize_t itemsize
+    LoopFunction function
+    void *data
+
+# One walk over elements of one shape, block by block: `block_rows` rows of the
+# innermost axis, or a part of one.
+cdef struct Stage:
+    int ndim                     # axes without the innermost one
+    Py_ssize_t shape[MAX_AXES]
+    Py_ssize_t rows
+    Py_ssize_t cols
+    Py_ssize_t plane             # rows that lie at one distance
+    Py_ssize_t block_rows
+    Py_ssize_t block_cols
+    Py_ssize_t plane_blocks      # blocks of the rows of a plane
+    Py_ssize_t row_blocks
+    Py_ssize_t col_blocks
+    Py_ssize_t register_bytes
+    Py_ssize_t pitch             # elements from one row to the next; 0: those of a row
+    Py_ssize_t share             # blocks that a thread takes at a time
+    bint serial                  # its blocks can't be shared among threads
+    int nleaves
+    int nsteps
+    int npartials
+    Leaf *leaves
+    Step *steps
+    Partial *partials
+
+# The arguments of one call, as C data.
+cdef struct Replay:
+    const Stage *stages
+    int nstages
+    bint threaded                # whether it runs without the GIL, on all threads
+    char *data[MAX_SLOTS]
+    char constants[MAX_CONSTANTS][16]
 
 # What keeps a call of a program from being replayed.
 cdef enum Hindrance:

@@ -7,10 +7,9 @@ All dtypes are codes (`_lib.dtypes`).
 from ndx._api cimport creation
 from ndx._array.storage cimport BaseArray
 from ndx._compute cimport aliasing, elementwise
-from ndx._compute.copies cimport can_store
+from ndx._compute.copies cimport can_store, can_transfer
 from ndx._compute.elementwise cimport known_power
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, mixed_loop
-from ndx._compute.transfers cimport can_transfer
 from ndx._lib cimport layout
 from ndx._lib.dtypes cimport (
     BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,

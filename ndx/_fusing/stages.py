@@ -8,7 +8,7 @@ import math
 from collections import Counter
 
 import ndx._fusing.rules as rules
-from ndx._compute.parallel import SLOW
+from ndx._compute.threads import SLOW
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
 

@@ -36,3 +36,10 @@ cdef int code_or_none(object dtype) noexcept
 cdef int promote_all(list codes) except? -1
 cdef int scalar_dtype(int array_dtype, object scalar) except -1
 cdef int store_scalar(object scalar, int dtype, char *out) except -1
+
+cdef enum:
+    DEEPEST = 64                 # NumPy takes no sequences that are nested more deeply
+
+cdef bint is_numpy_scalar(object x) noexcept
+cdef bint is_numpy_bool(object x) noexcept
+cdef bint is_refused_array(object error) except -1

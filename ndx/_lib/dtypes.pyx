@@ -8,7 +8,7 @@ cimport numpy as cnp
 from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
 from cpython.object cimport PyObject
 from libc.stdint cimport (
-    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+    int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint64_t, uint8_t,
 )
 
 import sys
@@ -198,3 +198,31 @@ cdef int store_scalar(object scalar, int dtype, char *out) except -1:
     else:
         (<uint8_t *>out)[0] = <uint8_t>unsigned_value
     return 0
+
+
+# ---- NumPy's scalars -----------------------------------------------------------------
+# They ask for the type of an object alone. `isinstance` also asks for `__class__`,
+# which may run code of the user.
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #define NDX_IS_SCALAR(x) PyArray_IsScalar(x, Generic)
+    #define NDX_IS_BOOL(x) PyArray_IsScalar(x, Bool)
+    """
+    bint NDX_IS_SCALAR(object x) noexcept
+    bint NDX_IS_BOOL(object x) noexcept
+
+
+cdef bint is_numpy_scalar(object x) noexcept:
+    return NDX_IS_SCALAR(x)
+
+
+cdef bint is_numpy_bool(object x) noexcept:
+    return NDX_IS_BOOL(x)
+
+
+cdef bint is_refused_array(object error) except -1:
+    """Whether NumPy has refused what an object's `__array__` returned: an NDArray."""
+    return str(error).startswith("object __array__ method not producing an array")

@@ -6,14 +6,13 @@ from operator import index
 from cpython.object cimport PyObject
 
 from ndx._array.dispatch cimport device_engine
-from ndx._array.dlpack cimport dlpack_device, to_dlpack
+from ndx._array.interchange cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
     BaseArray, array_words, export_array, new_detached_like, numpy_view, require_live,
     require_usable,
 )
 from ndx._compute.copies cimport copy_into
-from ndx._files.mapped_file cimport MappedFile
-from ndx._files.mapping cimport Mapped, find_mapping
+from ndx._files.mapping cimport Mapped, MappedFile, find_mapping
 from ndx._methods.display cimport readable
 
 from ndx._files.mapping import make_private

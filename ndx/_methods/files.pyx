@@ -18,16 +18,16 @@ from functools import partial
 
 import numpy as np
 
-from ndx._arenas.persistent cimport FileArena
+from ndx._arenas.arena cimport FileArena
 from ndx._array.pinning cimport Operands, hold, let_go, put
 from ndx._array.storage cimport (
     BaseArray, array_words, is_array, loss_error, require_live,
 )
-from ndx._files.mapped_file cimport MappedFile
+from ndx._files.mapping cimport MappedFile
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._methods.numpy_dispatch cimport call_function, call_method
-from ndx._methods.numpy_layout cimport pickle_of
 from ndx._methods.numpy_function_table cimport add_whole
+from ndx._methods.numpy_layout cimport pickle_of
 from ndx.backends.persistent_file cimport FileBackend
 
 from ndx._files.replace import Replacement, written_whole

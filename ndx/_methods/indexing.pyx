@@ -21,9 +21,8 @@ from ndx._array.storage cimport (
 from ndx._compute.copies cimport can_store, cast, copy, fill_with
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
-from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, itemsize_of, kind_of
+from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, is_numpy_bool, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
-from ndx._lib.numpy_scalars cimport is_numpy_bool
 from ndx._methods.selection cimport (
     ENDLESS, basic_items, index_array, select, select_first, write_first,
     write_selected,

@@ -6,7 +6,7 @@ from ndx._arenas.arena cimport Arena
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, new_detached_like, require_usable
 from ndx._compute.copies cimport copy_into
-from ndx._context.placement cimport current_arena, enclosing_arena, open_arena
+from ndx._context.context cimport current_arena, enclosing_arena, open_arena
 
 from ndx._lib.device import CPU, device_of, find_device
 from ndx._lib.errors import WorkspaceError

@@ -11,7 +11,7 @@ from ndx._array.storage cimport (
     BaseArray, as_number, block_nbytes, data_of, holds_number, is_in_object, new_number,
     new_view, numpy_view, require_live, require_usable, require_writeable, set_layout,
 )
-from ndx._compute.complex_parts cimport part
+from ndx._compute.elementwise cimport part
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, dtype_code, dtype_object, itemsize_of, kind_of,
 )

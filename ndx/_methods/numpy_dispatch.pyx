@@ -40,9 +40,10 @@ from ndx._array.storage cimport (
 from ndx._compute.copies cimport copy
 from ndx._compute.elementwise cimport as_operand
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of, run_numpy
-from ndx._context.placement cimport placing_device
-from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
-from ndx._lib.numpy_scalars cimport DEEPEST, is_refused_array
+from ndx._context.context cimport placing_device
+from ndx._lib.dtypes cimport (
+    COMPLEX64, DEEPEST, FLOAT32, FLOAT64, code_or_none, is_refused_array, promote_table,
+)
 from ndx._methods.numpy_function_table cimport (
     CALLING_BACK, SMALL, Row, add_method, row_of,
 )

@@ -16,13 +16,11 @@ from ndx._array.storage cimport (
     new_view, own_block, require_live, require_usable, require_writeable, same_view, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
-from ndx._compute.copies cimport LARGE, cast, store_constant
-from ndx._compute.dots cimport dot
+from ndx._compute.copies cimport LARGE, cast, cast_ordered, store_constant
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
-from ndx._compute.memory_order cimport cast_ordered
-from ndx._compute.searchsorted cimport search
-from ndx._compute.sorting cimport MAX_ITERATED, places_in
+from ndx._compute.matmul cimport dot
+from ndx._compute.sorting cimport MAX_ITERATED, places_in, search
 from ndx._lib.dtypes cimport (
     BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64,
     code_or_none, dtype_object, itemsize_of, kind_of,

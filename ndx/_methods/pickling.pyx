@@ -16,7 +16,7 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.copies cimport copy_into
 from ndx._compute.elementwise cimport as_operand
-from ndx._context.placement cimport placing_device
+from ndx._context.context cimport placing_device
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport dtype_code, dtype_object
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple

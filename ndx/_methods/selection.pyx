@@ -9,8 +9,9 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport BaseArray, from_numpy, is_array
-from ndx._compute.index_arrays cimport MOST_INDICES, gather, scatter
-from ndx._compute.masks cimport compress, places_of, put_masked
+from ndx._compute.advanced_indexing cimport (
+    MOST_INDICES, compress, gather, places_of, put_masked, scatter,
+)
 from ndx._lib.dtypes cimport BOOL, KIND_UINT, kind_of
 
 cdef extern from "Python.h":

@@ -16,18 +16,16 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE, store_constant
-from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport (
     binary, is_subclass, operand_of, overrides_ufuncs, pair, unary,
 )
 from ndx._compute.loops cimport Loop, any_loop, find_numpy_ufunc
-from ndx._compute.matmul cimport matmul, vecdot
+from ndx._compute.matmul cimport matmul, outer, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
-    FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
+    FLOAT64, INT64, KIND_FLOAT, code_or_none, is_numpy_scalar, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
-from ndx._lib.numpy_scalars cimport is_numpy_scalar
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
 from ndx._methods.values cimport MOST_INT, check_operand, fits_weakly
 

@@ -13,10 +13,10 @@ from ndx._compute.copies cimport can_store, copy_into, fill_with
 from ndx._compute.elementwise cimport as_operand, computes_itself, is_scalar
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
-    code_or_none, dtype_object, kind_of, promote_all, promote_table, store_scalar,
+    code_or_none, dtype_object, is_numpy_scalar, is_refused_array, kind_of, promote_all,
+    promote_table, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple
-from ndx._lib.numpy_scalars cimport is_numpy_scalar, is_refused_array
 from ndx._methods.display cimport read_scalar
 
 

@@ -15,26 +15,25 @@ from ndx._array.storage cimport (
     BaseArray, as_number, holds_number, is_array, new_array, new_empty,
     require_writeable,
 )
+from ndx._compute.advanced_indexing cimport count_into
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE, copy, copy_into
 from ndx._compute.elementwise cimport binary, unary
-from ndx._compute.joining cimport join, same_lengths
 from ndx._compute.loops cimport Ufunc, find_ufunc
-from ndx._compute.masks cimport count_into
-from ndx._compute.roll_tile cimport rolled, tiled
+from ndx._compute.manipulation cimport join, rolled, same_lengths, tiled
 from ndx._compute.sequences cimport from_sequence
-from ndx._context.placement cimport placing_device
+from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, kind_of,
     promote_table,
 )
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.indexing cimport set_item
+from ndx._methods.numpy_dispatch cimport call_function
+from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport (
     diagonal_view, flat_view, flipped, plain_cast, slab, swapped, with_new_axes,
 )
-from ndx._methods.numpy_dispatch cimport call_function
-from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._numpy.arguments cimport (
     any_array_in, are_numbers, array_in, found_or_not, is_plain_number, read_axis,
     read_int,

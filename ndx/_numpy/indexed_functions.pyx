@@ -9,10 +9,10 @@ from ndx._array.storage cimport (
     BaseArray, data_of, new_array, require_intact_file, require_live,
     require_writeable,
 )
+from ndx._compute.advanced_indexing cimport count_true
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE
-from ndx._compute.joining cimport same_lengths
-from ndx._compute.masks cimport count_true
+from ndx._compute.manipulation cimport same_lengths
 from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_function_table cimport Row, add_function

@@ -7,11 +7,9 @@ import sys
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, as_number, is_array
-from ndx._compute.dots cimport dot, flat_norm, flattened, outer
-from ndx._compute.fourier cimport along_axes, along_axis
-from ndx._compute.lapack cimport decompose
+from ndx._compute.gufuncs cimport along_axes, along_axis, decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
-from ndx._compute.norms cimport euclidean
+from ndx._compute.matmul cimport dot, euclidean, flat_norm, flattened, outer
 from ndx._lib.dtypes cimport KIND_COMPLEX, kind_of
 from ndx._methods.numpy_function_table cimport Row, add_function, add_late
 from ndx._numpy.arguments cimport (

@@ -22,7 +22,7 @@ from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport flat_view, slab
 from ndx._numpy.arguments cimport array_in, is_plain_number, read_axis
 
-from ndx._compute.uniques import unique_parts
+from ndx._compute.sorting import unique_parts
 
 cdef enum:
     FEW = 4096                   # elements: of more NumPy does not sort all

@@ -7,14 +7,14 @@ import weakref
 
 from ndx._arenas.arena cimport set_spill_everything
 from ndx._blocks.block cimport Clock
-from ndx._context.context cimport Context, is_here, top_context
-from ndx._context.placement cimport placing_backend
+from ndx._context.context cimport Context, is_here, placing_backend, top_context
+from ndx._lib.unraisable cimport log_warning
+from ndx._workspaces.workspace cimport Workspace, make_workspace, workspace_of
+
 from ndx._lib.call_site import is_ours, shown
 from ndx._lib.errors import WorkspaceError
-from ndx._lib.logs cimport log_warning
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.owners import named_workspaces
-from ndx._workspaces.workspace cimport Workspace, make_workspace, workspace_of
 from ndx.backends import get as get_backend
 
 __all__ = ["current_workspace", "debug_mode", "default_workspace_config",

@@ -37,3 +37,5 @@ cdef class Slots:
     cdef size_t size(self)
     cdef int give_back(self) except -1
     cdef int drop_row(self, Row row) except -1
+
+cdef dict counters_of(Slots slots, bint is_open)

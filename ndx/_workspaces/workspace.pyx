@@ -1,38 +1,153 @@
-"""Workspaces as users see them: arenas, entered and left."""
+"""Workspaces as users see them: arenas, entered and left.
+
+A workspace belongs to a family: the one found by name, and its siblings. Siblings are
+made for tasks that are inside at the same time. A free sibling is used again, so that
+there are never more of them than tasks were inside at once. A workspace whose arena
+went, since memory was short, starts its next cycle by taking one again, of the size
+that it has learned.
+"""
 
 cimport cython
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
 
 import threading
 import weakref
 
-from cpython.object cimport PyObject
-
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
-from ndx._blocks.block cimport block_is_usable
-from ndx._context.context cimport Entry, Scope, drop_entry, outer_backend
-from ndx._context.placement cimport placing_backend
+from ndx._blocks.block cimport Block, block_is_usable
+from ndx._context.context cimport (
+    Entry, Scope, drop_entry, is_here, outer_backend, placing_backend,
+)
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
-from ndx._workspaces.counters cimport counters_of
-from ndx._workspaces.detach_results cimport detach_results
-from ndx._workspaces.siblings cimport Member
-from ndx._workspaces.slots cimport Row, Slots
+from ndx._workspaces.slots cimport Row, Slots, counters_of
 from ndx.backends.base cimport Backend
 from ndx.backends.persistent_file cimport FileBackend
 
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size, parse_size
 from ndx._lib.text import preformatted
+from ndx._lib.trees import leaves
+from ndx._lib.weak import members
 from ndx._workspaces.decorating import decorated
 from ndx._workspaces.listing import table_of
 from ndx._workspaces.owners import all_workspaces, named_workspaces
+from ndx.backends._pressure import HeldArena, innermost, set_held_arenas
 
 __all__ = ["Workspace"]
+
+
+# ---- Families ------------------------------------------------------------------------
+# Siblings are made for tasks that are inside at the same time. A free sibling is used
+# again, so that there are never more of them than tasks were inside at once.
+
+cdef class Member(Scope):
+    """Base class of workspaces: a member of the family of its name."""
+
+    cdef list family(self):
+        """Return the members of the family, the first one first."""
+        cdef Member first = self if self.first is None else self.first()
+        if first is None or first.siblings is None:
+            return [self]
+        return [first, *first.siblings]
+
+    cdef list peers(self):
+        return self.family() if self.related else [self]
+
+    cdef Member entered_here(self):
+        """Return the member that this thread or task has entered; None: no member."""
+        cdef Member each
+        for each in self.peers():
+            if each.is_entered_here():
+                return each
+        return None
+
+    cdef bint is_entered_here(self):
+        return self.top is not None and is_here(self.top.context)
+
+    cdef int add_sibling(self, Member made) except -1:
+        """Make another workspace a sibling of this one, the first of its family."""
+        if self.siblings is None:
+            self.siblings = []
+        made.first = weakref.ref(self)
+        made.place = 1
+        if self.siblings:
+            made.place += (<Member>self.siblings[len(self.siblings) - 1]).place
+        self.siblings.append(made)
+        self.related = made.related = True
+        return 0
+
+    cdef int leave_family(self) except -1:
+        """Remove this sibling from its family: undo `add_sibling`."""
+        cdef Member first = self.family()[0]
+        if first is not self:
+            first.siblings.remove(self)
+            first.related = len(first.siblings) > 0
+        self.stand_alone()
+        all_workspaces.discard(self)
+        return 0
+
+    cdef int stand_alone(self) except -1:
+        """Make this a workspace without a family."""
+        self.first = None
+        self.related = False
+        self.place = 0
+        return 0
+
+
+# ---- Results of decorated functions --------------------------------------------------
+
+cdef object detach_results(Arena arena, object result):
+    """Move the arrays in a function's result out of the scope that it ran in.
+
+    `arena` is the scope's; None for a workspace without an arena.
+    """
+    if arena is not None:
+        rescue_from(arena, result)
+        if arena.mirror is not None:
+            rescue_from(arena.mirror, result)
+    return result
+
+
+cdef int rescue_from(Arena arena, object result) except -1:
+    cdef dict found = arrays_in(arena, result)
+    cdef Block **blocks
+    cdef Py_ssize_t count = 0
+    cdef BaseArray x
+    if not found:
+        return 0
+    blocks = <Block **>PyMem_RawMalloc(len(found) * sizeof(Block *))
+    if blocks == NULL:
+        raise MemoryError("no memory to detach a result")
+    try:
+        for x in found.values():
+            blocks[count] = x.block
+            count += 1
+        arena.move_out(blocks, count, outer_backend())
+    finally:
+        PyMem_RawFree(blocks)
+    return 0
+
+
+cdef dict arrays_in(Arena arena, object result):
+    """Return one array of each block of an arena in a nested result."""
+    cdef BaseArray x
+    cdef dict found = {}
+    for leaf in (result,) if isinstance(result, BaseArray) else leaves(result):
+        if isinstance(leaf, BaseArray):
+            x = leaf
+            if block_is_usable(x.block) and x.block.parent == <PyObject *>arena:
+                found[<size_t>x.block] = x
+    return found
+
+
+# ---- Workspaces ----------------------------------------------------------------------
 
 # The token of functions that may make a workspace.
 cdef object maker = object()
@@ -403,15 +518,15 @@ cdef class Workspace(Member):
         """
         cdef Workspace each, first
         cdef Backend backend
-        cdef list members = self.family()
+        cdef list relatives = self.family()
         self.end_abandoned("destroyed")
-        first = members[0]
+        first = relatives[0]
         named = None if first.registry is None else first.registry()
         if named is not None and named.get(first.name) is first:
             del named[first.name]
         first.siblings = None
         used = {}
-        for each in members:
+        for each in relatives:
             each.stand_alone()
             each.busy = True
             try:
@@ -681,3 +796,52 @@ cdef Workspace workspace_of(Entry entry):
 
 cdef object rescued(Workspace scope, object result):
     return detach_results(scope.arena, result)
+
+
+# ---- Idle memory: the arenas of closed workspaces ------------------------------------
+# A workspace whose arena went starts its next cycle by taking one again, of the size
+# that it has learned.
+
+cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
+    """Whether no block lies in an arena of a workspace, nor is about to.
+
+    An arena that has had no cycle yet was set aside for the first. On a GPU a captured
+    graph may write to an arena at any time. An arena in a file has content.
+    """
+    return workspace.depth == 0 and not workspace.busy and arena.size != 0 \
+        and not arena.used and arena.pinned_count == 0 and arena.counts.cycles > 0 \
+        and not arena.backend.device_number and arena.mirror is None \
+        and arena.home is arena.backend
+
+
+def held_arenas() -> list[Any]:
+    """Return a `HeldArena` for each arena of a workspace that has memory."""
+    cdef Workspace workspace
+    cdef Arena arena
+    cdef list found = []
+    for workspace in members(all_workspaces):
+        for arena in workspace.slots.all():
+            if arena.size:
+                found.append(HeldArena(
+                    workspace.name, innermost(arena.chunk_backend), arena.size,
+                    workspace.depth > 0, is_idle(workspace, arena),
+                    releaser(workspace, arena)))
+    return found
+
+
+cdef object releaser(Workspace workspace, Arena arena):
+    """Return the function that gives the memory of an arena back, if it is idle."""
+    def release():
+        cdef size_t size = arena.size
+        if not is_idle(workspace, arena):
+            return 0
+        workspace.busy = True
+        try:
+            arena.drop_chunk()
+        finally:
+            workspace.busy = False
+        return size
+    return release
+
+
+set_held_arenas(held_arenas)

@@ -32,7 +32,7 @@ __all__ = ["BUILTIN", "available", "get", "register", "set_environment", "unregi
 BUILTIN = {
     "cuda": ("cuda", "CudaBackend"),
     "cudahost": ("pinned", "CudaHostBackend"),
-    "cudammap": ("cuda_mmap", "CudaMmapBackend"),
+    "cudammap": ("cuda", "CudaMmapBackend"),
     "host": ("host", "HostBackend"),
     "mmap": ("mmap", "MmapBackend"),
     "pinned": ("pinned", "PinnedBackend"),

@@ -6,4 +6,3 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
                          PoolBlock **out, bint *clean) except -1 nogil
 cdef Backend relieve(Backend backend, Backend beyond, size_t nbytes, bint zero,
                      const size_t *stream, Memory *out, int reason)
-cdef int insist(Backend backend, size_t nbytes, Memory *out, int reason) except -1

@@ -32,10 +32,11 @@ No step imports a module: files may be what is short.
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
+from libc.string cimport memset
 
 from ndx._lib.collector cimport collect_for_memory
-from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
+from ndx._lib.unraisable cimport log_event
 from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
@@ -43,10 +44,12 @@ from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
-    SOURCE_FULL, TOO_LARGE, Backend, Memory,
+    SOURCE_FULL, TOO_LARGE, Backend, Counters, Memory,
 )
 
 from ndx.backends import _out_of_memory, _pressure
+
+__all__ = ["warm_up"]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
@@ -335,3 +338,31 @@ cdef int insist(Backend backend, size_t nbytes, Memory *out, int reason) except 
     """
     serve(new_request(backend, nbytes, out, reason))
     return 0
+
+
+# ---- Memory that a backend is to have before it is asked for -------------------------
+
+def warm_up(Backend backend not None, size_t nbytes, bint touch) -> int:
+    """Let a backend serve one request, and take it back; return the bytes newly held.
+
+    What the backend is to keep must be set before. Raises OutOfMemoryError, with
+    nothing changed, if the backend can't serve; its fallback is not asked.
+    """
+    cdef Counters before, after
+    cdef Memory memory
+    cdef int reason
+    if nbytes == 0:
+        return 0
+    backend.read_counters(&before)
+    reason = backend.allocate(nbytes, False, &memory)
+    if reason != ALLOCATED:
+        insist(backend, nbytes, &memory, reason)
+    if touch and backend.host_accessible:
+        with nogil:
+            memset(memory.ptr, 0, nbytes)
+    backend.release(&memory)
+    backend.read_counters(&after)
+    # The request was no use of memory: it doesn't count as a peak.
+    backend.rewind_peak()
+    backend.lift_peak(before.peak_allocated, after.peak_reserved)
+    return after.reserved - min(before.reserved, after.reserved)

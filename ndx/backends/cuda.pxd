@@ -1,5 +1,6 @@
 from libc.stdint cimport uintptr_t
 
+from ndx.backends.mmap cimport FileSource
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport Source
 
@@ -16,9 +17,16 @@ cdef class CudaSource(Source):
 cdef class CudaBackend(PooledBackend):
     cdef readonly CudaSource source
 
-cdef size_t stream_here(CudaSource source) except? 0
-cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept
 cdef object call(CudaSource self, str name, object a=*, object b=*, object c=*,
                  object d=*, object e=*)
 cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept
 cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept
+
+cdef class CudaAsyncSource(CudaSource):
+    cdef object cuda_pool            # CUDA's handle of its pool
+
+cdef class CudaFileSource(CudaSource):
+    cdef FileSource files
+
+cdef class CudaMmapBackend(CudaBackend):
+    pass

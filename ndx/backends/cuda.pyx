@@ -7,28 +7,32 @@ then waits for an event on the GPU. The CPU waits only before memory goes back t
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 import dataclasses
 import functools
+import os
 import sys
-from importlib import import_module
 from threading import get_ident
 
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory, devices
+from ndx.backends.mmap cimport file_source
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
 
 from ndx._lib.errors import DeviceError
-from ndx.backends._capture_lock import refuse_here, wait_or_owe, waiting
-from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
+from ndx.backends._capture_lock import refuse_here, try_waiting, wait_or_owe, waiting
 from ndx.backends._cupy import check_device, is_forked
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
-__all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture",
-           "replaying_stream"]
+__all__ = [
+    "CudaAsyncSource", "CudaBackend", "CudaFileSource", "CudaMmapBackend", "CudaSource",
+    "begin_capture", "end_capture", "replaying_stream",
+]
 
 # thread -> name of the workspace of the graph that the thread captures
 cdef dict capturing = {}
@@ -295,8 +299,7 @@ cdef size_t stream_here(CudaSource source) except? 0:
     return handle
 
 
-# The sources of CUDA memory: module and class of each, imported when asked for.
-SOURCES = {"pool": ("cuda", "CudaSource"), "async": ("cuda_async", "CudaAsyncSource")}
+SOURCES = {"pool": CudaSource, "async": CudaAsyncSource}
 
 
 @options_class
@@ -367,8 +370,7 @@ cdef class CudaBackend(PooledBackend):
         options = self.take_options(given)
         kind = self._source_type
         if kind is None:
-            module, name = SOURCES[options.source]
-            kind = getattr(import_module(f"ndx.backends.{module}"), name)
+            kind = SOURCES[options.source]
         self.source = kind(**options.own)
         if self.source.ordered:
             options = dataclasses.replace(options, pool="unpooled")
@@ -460,3 +462,210 @@ cdef size_t known_stream(CudaSource source) noexcept:
     except BaseException as error:
         report_ignored(source, error)
     return 0
+
+
+# ---- CUDA's own pool, where ranges are had and freed by streams ----------------------
+# Each range of an array is one of CUDA's, which keeps what is free. Ours is a pool
+# without memory of its own: it counts, and keeps the limit.
+
+cdef enum:
+    POOLS_SUPPORTED = 115        # cudaDevAttrMemoryPoolsSupported
+    PINNED = 1                   # cudaMemAllocationTypePinned: what there is
+    NO_HANDLES = 0               # cudaMemHandleTypeNone: for this process only
+    ON_DEVICE = 1                # cudaMemLocationTypeDevice
+    RELEASE_THRESHOLD = 4        # cudaMemPoolAttrReleaseThreshold
+    RESERVED_NOW = 5             # cudaMemPoolAttrReservedMemCurrent
+
+
+@cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
+cdef class CudaAsyncSource(CudaSource):
+    """A pool of CUDA's, for this source alone.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.granularity = ALIGN
+        self.ordered = True
+        if not self.runtime.deviceGetAttribute(POOLS_SUPPORTED, self.index):
+            raise DeviceError(
+                f"source='async' can't be had: the driver has no pools of memory for "
+                f"'cuda:{self.index}' (cudaDevAttrMemoryPoolsSupported is 0), as some "
+                "of virtual GPUs; source='pool', the default, needs none")
+        with self.cuda.Device(self.index):
+            self.cuda_pool = self.runtime.memPoolCreate(self.runtime.MemPoolProps(
+                PINNED, NO_HANDLES, ON_DEVICE, self.index))
+            # The pool keeps free memory until it is trimmed.
+            self.runtime.memPoolSetAttribute(
+                self.cuda_pool, RELEASE_THRESHOLD, (1 << 64) - 1)
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        with gil:
+            return reserve_by_stream(self, nbytes, ptr, cookie)
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        with gil:
+            if not on_stream(self, "freeAsync", <uintptr_t>cookie,
+                             (<uintptr_t>ptr, <uintptr_t>cookie)):
+                # Freed on the default stream: all work that used the range is done by
+                # then.
+                call(self, "freeAsync", <uintptr_t>ptr, 0)
+
+    cdef size_t trim_pool(self) noexcept:
+        cdef size_t before = reserved_by(self)
+        # Only memory that streams are done with goes back. A capture is not disturbed.
+        with try_waiting() as may_wait:
+            if may_wait:
+                call(self, "deviceSynchronize")
+            call(self, "memPoolTrimTo", self.cuda_pool, 0)
+        return before - min(before, reserved_by(self))
+
+    def __dealloc__(self):
+        # NULL if a base class's constructor failed.
+        if <PyObject *>self.cuda_pool != NULL and self.cuda_pool is not None:
+            # CUDA gives memory still in use back when the work is done.
+            call(self, "memPoolDestroy", self.cuda_pool)
+
+    @property
+    def reserved(self) -> int:
+        """Bytes that CUDA's pool holds, idle ones included."""
+        return reserved_by(self)
+
+
+cdef int reserve_by_stream(CudaAsyncSource self, size_t nbytes, void **ptr,
+                           void **cookie) noexcept:
+    cdef uintptr_t stream = 0
+    try:
+        stream = stream_here(self)
+    except BaseException:
+        # The caller has had this exception already.
+        pass
+    cookie[0] = <void *>stream
+    return obtain_range(
+        self, "mallocFromPoolAsync", (nbytes, self.cuda_pool, stream), ptr)
+
+
+cdef size_t reserved_by(CudaAsyncSource self) noexcept:
+    found = call(self, "memPoolGetAttribute", self.cuda_pool, RESERVED_NOW)
+    return 0 if found is None else found
+
+
+# ---- Files that a GPU reads and writes by itself: the last resort --------------------
+# Some systems let GPUs address all memory of a process, that of mapped files too. Each
+# range is a file as of the backend ``mmap``, whose pages the system keeps in memory
+# while they are used.
+
+cdef enum:
+    PAGEABLE_ACCESS = 88         # cudaDevAttrPageableMemoryAccess
+
+
+@cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
+cdef class CudaFileSource(CudaSource):
+    """Files without names in a directory, as a GPU's memory.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    directory : str or os.PathLike, optional
+        A folder that exists. Default: as for `ndx.backends.MmapBackend`.
+    """
+
+    def __cinit__(self, *args: Any, directory: TextPath | None = None,
+                  **options: Any) -> None:
+        if not self.runtime.deviceGetAttribute(PAGEABLE_ACCESS, self.index):
+            raise DeviceError(
+                f"files can't be memory of 'cuda:{self.index}' on this system, which "
+                "has no access to memory that CUDA did not give "
+                "(cudaDevAttrPageableMemoryAccess is 0). Linux has that from 6.1.24 on "
+                "with NVIDIA's open kernel modules from 535 on, and Grace Hopper "
+                "always. Elsewhere spill='host' and fallback='host' give page-locked "
+                "memory; or keep arrays in files until they are needed: with "
+                "ndx.use('mmap'): kept = x.to_device('cpu')")
+        self.files = file_source(directory)
+        self.place = self.files.place
+        self.resource = self.files.resource
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        # No GPU can be told that the disk is full.
+        return self.files.reserve(nbytes, True, ptr, cookie)
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        self.files.release(ptr, nbytes, cookie)
+
+    cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
+        return self.files.info(idle, total)
+
+    @property
+    def directory(self) -> str:
+        """The folder that the files are in."""
+        return self.files.directory
+
+
+@options_class
+class CudaMmapOptions(GpuOptions):
+    """The options of a pool of files that a GPU addresses."""
+
+    directory: str | os.PathLike[str] | None = None
+
+
+@cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
+cdef class CudaMmapBackend(CudaBackend):
+    """Files as a GPU's memory, where it can address them: there is most of it.
+
+    Its arrays are the GPU's, which reads and writes them across the bus, and the system
+    from and to the disk. It serves what neither the GPU's own memory nor page-locked
+    memory of the host has room for: ``fallback="mmap"`` of either, and workspaces with
+    ``spill="mmap"``.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    directory : str or os.PathLike, optional
+        Where the files are: a folder on a fast disk with much room. Default: that of
+        ``TMPDIR``, or ``/var/tmp``.
+    limit : int or str, optional
+        Upper bound on the bytes of disk that are held, such as ``"200GiB"`` or, of the
+        whole file system, ``"60%"``; None for no bound.
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
+        As for `ndx.backends.CudaBackend`.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy, the driver or the GPU is missing; or if the GPU can't address memory
+        that CUDA did not give, as on most systems.
+    FileNotFoundError, NotADirectoryError, PermissionError
+        If `directory` is no folder, or files can't be made in it.
+
+    Notes
+    -----
+    Except on Grace Hopper, GPUs have no atomic operations on memory of files: what
+    uses them (of CuPy's own functions those that scatter, such as
+    ``cupyx.scatter_add`` and ``cupy.bincount``) must not write there. See "Unified
+    Memory" in NVIDIA's CUDA C++ Programming Guide.
+    """
+
+    _options = CudaMmapOptions
+    _source_type = CudaFileSource
+    __signature__ = OptionsSignature()
+
+    def __cinit__(self, *args, **given: Unpack[CudaMmapKeywords]) -> None:
+        self.name = f"cudammap:{self.options.device}"
+
+    @property
+    def directory(self) -> str:
+        """The folder that the files are in."""
+        return (<CudaFileSource>self.source).directory

@@ -1,4 +1,4 @@
-from ndx._files.mapped_file cimport MappedFile
+from ndx._files.mapping cimport MappedFile
 from ndx.backends.base cimport Backend, Memory
 
 cdef class FileBackend(Backend):

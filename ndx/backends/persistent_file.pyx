@@ -15,11 +15,10 @@ try:
 except ImportError:
     flock = None
 
-from ndx._files.mapped_file cimport MappedFile
-from ndx._files.mapping cimport unlock_file
+from ndx._files.mapping cimport MappedFile, unlock_file
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
 
-from ndx._files.mapped_file import reserve
+from ndx._files.mapping import reserve
 from ndx._files.replace import as_path, open_regular, sync_folder
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size

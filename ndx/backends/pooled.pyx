@@ -8,7 +8,6 @@ from libc.string cimport memset
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._budget cimport budget_short, watch, watch_is_due
-from ndx.backends._pool.history cimport look_at_pools, pool_release_since
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.report cimport (
@@ -19,8 +18,8 @@ from ndx.backends._pool.store cimport (
     quick_take,
 )
 from ndx.backends._pool.trim cimport (
-    pool_close_stream, pool_purge_used, pool_release_bounded, pool_settle, pool_shrink,
-    pool_synchronize, pool_trim,
+    look_at_pools, pool_close_stream, pool_purge_used, pool_release_bounded,
+    pool_release_since, pool_settle, pool_shrink, pool_synchronize, pool_trim,
 )
 from ndx.backends._relief cimport retry_from_idle
 from ndx.backends.base cimport (
@@ -34,7 +33,7 @@ from ndx._lib.system import machine_memory
 from ndx.backends import _pressure
 from ndx.backends._budget import warn_beyond
 from ndx.backends._pool.options import OptionsSignature, PoolOptions
-from ndx.backends._reserve import warm_up
+from ndx.backends._relief import warm_up
 
 __all__ = ["PooledBackend"]
 

@@ -1,6 +1,6 @@
 from cpython.object cimport PyObject
 
-from ndx._lib.refusals cimport Refusals
+from ndx._lib.unraisable cimport Refusals
 
 cdef class UserCode:
     cdef set threads             # idents of the threads inside

@@ -13,8 +13,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
-from ndx._lib.refusals cimport Refusals
-from ndx._lib.unraisable cimport report_ignored
+from ndx._lib.unraisable cimport Refusals, report_ignored
 
 import os
 import sys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ndx._context.placement import current_backend
+from ndx._context.context import current_backend
 from ndx._lib import caches as _caches
 from ndx._lib.sizes import parse_size
 from ndx.backends import PooledBackend, _budget, _pressure, get

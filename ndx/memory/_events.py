@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 __all__ = ["BIRTH", "DEATH", "Event", "list_events", "read_log"]
 
-# As in _recording/log.pxd and _blocks/block.pxd.
+# As in _recording/recorder.pxd and _blocks/block.pxd.
 BIRTH, DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE = range(6)
 _PLACES = ("backend", "arena", "spilled", "numpy", "left behind")
 _ENDINGS = ("dropped", "scope end", "closed", "escaped")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ndx._lib.device import find_device, number_of
 from ndx._lib.sizes import parse_size
 from ndx.backends import PooledBackend, _budget, _pressure, get
-from ndx.backends._reserve import warm_up
+from ndx.backends._relief import warm_up
 from ndx.memory._counters import backend_of
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ def test_objects_that_only_new_has_made_do_not_crash():
     "made",
     [
         "pinned import PinnedBackend as kind; kind(limit='much')",
-        "cuda_async import CudaAsyncSource as kind; kind(device=-1)",
+        "cuda import CudaAsyncSource as kind; kind(device=-1)",
     ],
 )
 def test_constructors_that_fail_in_a_base_class(made):

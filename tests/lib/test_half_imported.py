@@ -68,7 +68,7 @@ def test_every_look_at_the_imported_modules_is_known():
         "_lib/call_site.py",  # above: IPython
         "_lib/import_hooks.py",  # looks whether the import has ended
         "_lib/interpreter.pyx",  # above: asyncio
-        "_lib/logs.pyx",  # above: logging
+        "_lib/unraisable.pyx",  # above: logging
         "_lib/namesake.py",  # ndx itself
         "_numpy/linalg_functions.pyx",  # then asks NumPy, which imports it to the end
         "_numpy/namespace.py",  # its own modules, and the parents of what is imported

@@ -1,4 +1,6 @@
+from ndx._array.pinning cimport Operands
 from ndx._array.storage cimport BaseArray
+from ndx._compute.loops cimport Ufunc
 from ndx._compute.passes.run cimport Advice
 from ndx._compute.passes.settings cimport Settings
 
@@ -24,3 +26,36 @@ cdef class Steps:
 cdef Steps steps_over(str name, object arrays)
 cdef list boxes_of(BaseArray x, Py_ssize_t nbytes)
 cdef BaseArray part_of(BaseArray x, tuple box)
+
+# Computes the values of a part that are reduced.
+cdef class Converter:
+    cdef BaseArray convert(self, BaseArray part, tuple box)
+
+# Computes the values in another dtype.
+cdef class InDtype(Converter):
+    cdef int dtype
+
+# Computes whether the values are not zero, in a dtype.
+cdef class NotZero(Converter):
+    cdef int dtype
+
+# Computes the squares of the values' distances from a mean.
+cdef class Squares(Converter):
+    cdef int dtype
+    cdef BaseArray mean
+
+cdef InDtype in_dtype(int dtype)
+cdef NotZero not_zero(int dtype)
+cdef Squares squares(int dtype, BaseArray mean)
+cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdims,
+                    int dtype, Converter converter)
+cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
+                           int axis) except -1
+
+# Computes the product of two matrices into a third.
+ctypedef int (*Product)(BaseArray a, BaseArray b, BaseArray out) except -1
+
+cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
+                         Product product) except -1
+
+cdef bint sort_steps(const Operands *held, int axis) except -1

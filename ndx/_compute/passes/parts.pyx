@@ -5,8 +5,18 @@ as in any pass, the kernel is advised, Ctrl-C is checked, and the user's callbac
 called. The operations on parts are no passes themselves.
 """
 
-from ndx._array.pinning cimport Operands, hold, let_go, put, unlocked
-from ndx._array.storage cimport BaseArray, data_of, new_view, set_layout
+cimport numpy as cnp
+from libc.math cimport sqrt
+
+import numpy as np
+
+from ndx._array.pinning cimport Operands, hold, let_go, put, unlocked, view_of
+from ndx._array.storage cimport BaseArray, data_of, new_empty, new_view, set_layout
+from ndx._compute.copies cimport cast, copy_into, fill
+from ndx._compute.elementwise cimport binary, inplace
+from ndx._compute.folds cimport is_in_order
+from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
+from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport (
     DROP, READ_AHEAD, WRITE_AND_DROP, Advice, Operand, advise_part, find_file, report,
 )
@@ -14,12 +24,12 @@ from ndx._compute.passes.settings cimport (
     Settings, memory_for_pages, resume, settings, suspend,
 )
 from ndx._compute.passes.tiles cimport Grid, cut, find_place
+from ndx._compute.reductions cimport identity, reduce, reduce_into
 from ndx._files.mapping cimport enter_files, leave_files
-from ndx._lib.dtypes cimport itemsize_of
-from ndx._lib.layout cimport MAXDIMS, Walk
+from ndx._lib.dtypes cimport BOOL, itemsize_of
+from ndx._lib.layout cimport MAXDIMS, Walk, magnitude, parse_axes
 
 from ndx._context.use import use
-
 
 cdef extern from "ndx/internal/arithmetic.h":
     Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) nogil
@@ -178,3 +188,403 @@ cdef BaseArray part_of(BaseArray x, tuple box):
             view.offset += start * x.strides[axis]
     set_layout(view)
     return view
+
+
+# ---- Reductions ----------------------------------------------------------------------
+
+cnp.import_array()
+
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
+cdef Ufunc SUBTRACT = find_ufunc("subtract")
+
+
+cdef class Converter:
+    """Computes the values of each part that are reduced."""
+
+    cdef BaseArray convert(self, BaseArray part, tuple box):
+        """Return the values to reduce for the part in a box."""
+
+
+cdef class InDtype(Converter):
+    """The values in another dtype."""
+
+    cdef BaseArray convert(self, BaseArray part, tuple box):
+        return part if part.dtype == self.dtype else cast(part, self.dtype)
+
+
+cdef class NotZero(Converter):
+    """Whether the values are not zero, in a dtype."""
+
+    cdef BaseArray convert(self, BaseArray part, tuple box):
+        cdef BaseArray found = part
+        if part.dtype != BOOL:
+            found = binary(NOT_EQUAL, part, 0, None)
+        return found if self.dtype == BOOL else cast(found, self.dtype)
+
+
+cdef class Squares(Converter):
+    """The squares of the values' distances from a mean along the reduced axes."""
+
+    cdef BaseArray convert(self, BaseArray part, tuple box):
+        cdef BaseArray values = part
+        if part.dtype != self.dtype:
+            values = cast(part, self.dtype)
+        values = binary(SUBTRACT, values, part_of(self.mean, box), None)
+        inplace(MULTIPLY, values, values)
+        return values
+
+
+cdef InDtype in_dtype(int dtype):
+    cdef InDtype converter = InDtype()
+    converter.dtype = dtype
+    return converter
+
+
+cdef NotZero not_zero(int dtype):
+    cdef NotZero converter = NotZero()
+    converter.dtype = dtype
+    return converter
+
+
+cdef Squares squares(int dtype, BaseArray mean):
+    cdef Squares converter = Squares()
+    converter.dtype = dtype
+    converter.mean = mean
+    return converter
+
+
+cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdims,
+                    int dtype, Converter converter):
+    """Reduce the converted values of `x`; None if it is not large and in a file."""
+    cdef bint chosen[MAXDIMS]
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result, part, values, view
+    cdef Steps steps
+    cdef int i, kept = 0
+    parse_axes(axis, x.ndim, chosen)
+    for i in range(x.ndim):
+        shape[i] = 1 if chosen[i] else x.shape[i]
+    steps = steps_over(name, (x,))
+    if steps is None:
+        return None
+    steps.end()
+    result = new_empty(dtype, x.ndim, shape)
+    fill(result, identity(ufunc, dtype))
+    steps.enter()
+    try:
+        boxes = boxes_of(x, steps.now.block)
+        for number, box in enumerate(boxes):
+            part = part_of(x, box)
+            if number + 1 < len(boxes):
+                steps.ahead(part_of(x, boxes[number + 1]))
+            values = converter.convert(part, box)
+            # While errors are reported, NumPy's function reduces, from the identity on.
+            if is_in_order(ufunc, dtype) and not (reporting != 0 and reports()):
+                reduce_into(part_of(result, box), ufunc, loop_of(ufunc, dtype), values,
+                            chosen, True)
+            else:
+                inplace(ufunc, part_of(result, box), reduce(ufunc, values, axis, True))
+            values = None
+            steps.behind(part)
+            steps.step(part.size * itemsize_of[part.dtype])
+    finally:
+        steps.end()
+    if keepdims:
+        return result
+    view = new_view(result, x.ndim - sum([chosen[i] for i in range(x.ndim)]))
+    for i in range(x.ndim):
+        if not chosen[i]:
+            view.shape[kept] = result.shape[i]
+            view.strides[kept] = result.strides[i]
+            kept += 1
+    set_layout(view)
+    return view
+
+
+cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
+                           int axis) except -1:
+    """Write cumulative results along an axis, if the arrays are large and in files.
+
+    Return whether they are. `out` has the shape of `x` and the dtype of the results.
+    """
+    cdef Steps steps = steps_over(name, (x, out))
+    cdef BaseArray part, rest
+    cdef Py_ssize_t start
+    if steps is None:
+        return False
+    try:
+        boxes = boxes_of(x, steps.now.block)
+        for number, box in enumerate(boxes):
+            part = part_of(x, box)
+            rest = part_of(out, box)
+            if number + 1 < len(boxes):
+                steps.ahead(part_of(x, boxes[number + 1]))
+            copy_into(rest, part)
+            start = box[axis][0]
+            if start:
+                # The first element carries the result of the parts before.
+                inplace(ufunc, part_of(out, at(box, axis, start)),
+                        part_of(out, at(box, axis, start - 1)))
+            accumulate_in_place(ufunc, rest, axis)
+            steps.behind(part)
+            steps.written(rest)
+            steps.step(part.size * (itemsize_of[part.dtype] + itemsize_of[rest.dtype]))
+    finally:
+        steps.end()
+    return True
+
+
+cdef int accumulate_in_place(Ufunc ufunc, BaseArray x, int axis) except -1:
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    token = silence()
+    try:
+        hold(&operands)
+        try:
+            view = view_of(&operands, 0)
+            ufunc.public.accumulate(view, axis=axis, out=view)
+        finally:
+            let_go(&operands)
+    finally:
+        restore(token)
+    return 0
+
+
+cdef tuple at(tuple box, int axis, Py_ssize_t index):
+    """Return a box reduced to one index along an axis."""
+    return (*box[:axis], (index, index + 1), *box[axis + 1:])
+
+
+# ---- Products of matrices, panel by panel --------------------------------------------
+
+cdef Ufunc ADD = find_ufunc("add")
+
+# The lengths of panels along the axes of (m, k) @ (k, n).
+cdef struct Panels:
+    Py_ssize_t m
+    Py_ssize_t k
+    Py_ssize_t n
+
+
+cdef Panels choose(BaseArray a, BaseArray b, Py_ssize_t budget,
+                   Py_ssize_t memory) noexcept:
+    """Return panels of about `budget` elements that are rarely read twice."""
+    cdef Py_ssize_t m = a.shape[0], k = a.shape[1], n = b.shape[1], side
+    cdef Panels panels
+    cdef bint of_a = a.size >= b.size
+    cdef BaseArray large = a if of_a else b
+    cdef bint by_rows = magnitude(large.strides[0]) >= magnitude(large.strides[1])
+    panels.m = m
+    panels.k = k
+    panels.n = n
+    if min(a.size, b.size) <= memory // 2:
+        # The smaller operand stays in memory. The larger one is read once, in order.
+        if of_a and by_rows and k <= budget:
+            panels.m = max(1, budget // k)
+            return panels
+        if not of_a and not by_rows and k <= budget:
+            panels.n = max(1, budget // k)
+            return panels
+        if of_a != by_rows and m * n <= budget:
+            panels.k = max(1, budget // max(1, m if of_a else n))
+            return panels
+    # Compute the result in squares, each from a row of panels of both operands.
+    side = max(1, <Py_ssize_t>sqrt(<double>max(budget, memory // 4)))
+    panels.m = min(m, side)
+    panels.n = min(n, side)
+    panels.k = min(k, side)
+    return panels
+
+
+cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
+                         Product product) except -1:
+    """Multiply two matrices if they are large and in files; return whether they are."""
+    cdef Steps steps = steps_over("matmul", (a, b, out))
+    cdef Py_ssize_t m = a.shape[0], k = a.shape[1], n = b.shape[1]
+    cdef Py_ssize_t itemsize = itemsize_of[out.dtype], parts, i
+    cdef Py_ssize_t shape[2]
+    cdef BaseArray left, right, target, term = None
+    cdef Panels panels
+    if steps is None:
+        return False
+    try:
+        panels = choose(a, b, max(1, steps.now.block // itemsize),
+                        steps.memory // itemsize)
+        boxes = []
+        for rows in spans(m, panels.m):
+            for columns in spans(n, panels.n):
+                for inner in spans(k, panels.k):
+                    boxes.append((rows, inner, columns))
+        parts = len(boxes)
+        for i in range(parts):
+            rows, inner, columns = boxes[i]
+            left = part_of(a, (rows, inner))
+            right = part_of(b, (inner, columns))
+            target = part_of(out, (rows, columns))
+            if i + 1 < parts:
+                steps.ahead(part_of(a, (boxes[i + 1][0], boxes[i + 1][1])))
+                steps.ahead(part_of(b, (boxes[i + 1][1], boxes[i + 1][2])))
+            if inner[0] == 0:
+                product(left, right, target)
+            else:
+                shape[0] = target.shape[0]
+                shape[1] = target.shape[1]
+                if term is None or term.shape[0] != shape[0] \
+                        or term.shape[1] != shape[1]:
+                    term = new_empty(out.dtype, 2, shape)
+                product(left, right, term)
+                inplace(ADD, target, term)
+            # Panels that are read again stay in memory.
+            if panels.n == n:
+                steps.behind(left)
+            if panels.m == m:
+                steps.behind(right)
+            if inner[1] == k:
+                steps.written(target)
+            steps.step(steps.total // parts)
+        steps.step(steps.total - steps.done)
+    finally:
+        steps.end()
+    return True
+
+
+cdef list spans(Py_ssize_t length, Py_ssize_t step):
+    """Return the (start, stop) of the panels along an axis."""
+    return [(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+# ---- Sorting -------------------------------------------------------------------------
+# A long line is cut into runs, which are sorted in a second array of its length.
+# Samples of all runs give the values that cut the runs into intervals of about the same
+# size. The elements between two cuts are gathered from all runs, sorted, and written
+# back. Elements equal to a cut are copied in order. So each element is read and written
+# twice, sequentially, and the sort is stable.
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef enum NPY_SORTKIND:
+        NPY_STABLESORT
+    int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
+
+cdef enum:
+    # The longest line, in blocks, that is sorted without runs.
+    WHOLE = 4
+
+
+cdef bint sort_steps(const Operands *held, int axis) except -1:
+    """Sort operand 0, which is held, in place and stably, if it is large and in a file.
+
+    Return whether it is.
+    """
+    cdef BaseArray x = <BaseArray>held.arrays[0]
+    cdef Steps steps = steps_over("sort", (x,))
+    cdef BaseArray part, line, runs = None
+    cdef Operands operands
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype], length
+    cdef int i
+    if steps is None:
+        return False
+    whole = view_of(held, 0)
+    length = x.shape[axis]
+    if length * itemsize > WHOLE * steps.now.block:
+        # Allocated by the user's backend, not in plain memory.
+        steps.end()
+        runs = new_empty(x.dtype, 1, &length)
+        steps.enter()
+    try:
+        for box in boxes_of(lines_of(x, axis), max(1, steps.now.block // length)):
+            if length * itemsize <= WHOLE * steps.now.block:
+                box = (*box[:axis], (0, length), *box[axis + 1:])
+                part = part_of(x, box)
+                PyArray_Sort(
+                    <cnp.ndarray>whole[tuple([slice(*bounds) for bounds in box])],
+                    axis, NPY_STABLESORT)
+                steps.written(part)
+                steps.step(part.size * itemsize)
+                continue
+            for place in np.ndindex(*[stop - start for start, stop in box]):
+                line = new_view(x, 1)
+                for i in range(x.ndim):
+                    line.offset += (<Py_ssize_t>box[i][0]
+                                    + <Py_ssize_t>place[i]) * x.strides[i]
+                line.shape[0] = length
+                line.strides[0] = x.strides[axis]
+                set_layout(line)
+                operands.count = 0
+                put(&operands, line)
+                put(&operands, runs)
+                hold(&operands)
+                try:
+                    sort_line(steps, &operands)
+                finally:
+                    let_go(&operands)
+    finally:
+        steps.end()
+    return True
+
+
+cdef BaseArray lines_of(BaseArray x, int axis):
+    """Return the first element of each line along an axis."""
+    box = [(0, x.shape[i]) for i in range(x.ndim)]
+    box[axis] = (0, 1)
+    return part_of(x, tuple(box))
+
+
+cdef int sort_line(Steps steps, const Operands *held) except -1:
+    """Sort a line that does not fit in memory, with a second array of its size.
+
+    Operand 0 is the line, operand 1 the second array.
+    """
+    cdef BaseArray line = <BaseArray>held.arrays[0]
+    cdef BaseArray space = <BaseArray>held.arrays[1]
+    cdef Py_ssize_t n = line.shape[0], itemsize = itemsize_of[line.dtype]
+    cdef Py_ssize_t size = max(2, steps.now.block // itemsize), start, every, at = 0
+    cdef Py_ssize_t whole = steps.done + n * itemsize
+    cdef BaseArray part
+    out = view_of(held, 0)
+    sorted_runs = view_of(held, 1)
+    runs = []
+    for start in range(0, n, size):
+        box = ((start, min(start + size, n)),)
+        if start + size < n:
+            steps.ahead(part_of(line, ((start + size, min(start + 2 * size, n)),)))
+        part = part_of(space, box)
+        copy_into(part, part_of(line, box))
+        run = sorted_runs[slice(*box[0])]
+        PyArray_Sort(<cnp.ndarray>run, 0, NPY_STABLESORT)
+        runs.append(run)
+        steps.behind(part_of(line, box))
+        steps.written(part)
+        steps.step(part.size * itemsize // 2)
+    every = max(1, size // (2 * len(runs)))
+    samples = np.sort(np.concatenate([run[::every] for run in runs]))
+    cuts = np.unique(samples[len(runs)::len(runs)])
+    below = [np.searchsorted(run, cuts, "left") for run in runs]
+    above = [np.searchsorted(run, cuts, "right") for run in runs]
+    for i in range(len(cuts) + 1):
+        pieces = []
+        for run, first, last in zip(runs, above, below, strict=True):
+            begin = first[i - 1] if i else 0
+            end = last[i] if i < len(cuts) else len(run)
+            pieces.append(run[begin:end])
+        between = np.concatenate(pieces)
+        between.sort(kind="stable")
+        start = at
+        at = write_at(out, at, between)
+        if i < len(cuts):
+            for run, first, last in zip(runs, below, above, strict=True):
+                at = write_at(out, at, run[first[i]:last[i]])
+        steps.written(part_of(line, ((start, at),)))
+        steps.step((at - start) * itemsize // 2)
+    # The progress of each half was rounded down.
+    return steps.step(whole - steps.done)
+
+
+cdef Py_ssize_t write_at(object out, Py_ssize_t at, object values) except -1:
+    """Write values to `out` from an index on; return the next index."""
+    cdef Py_ssize_t end = at + len(values)
+    out[at:end] = values
+    return end

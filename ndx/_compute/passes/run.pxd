@@ -62,3 +62,6 @@ cdef void find_file(Operand *operand) noexcept nogil
 cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
                       Advice advice) noexcept nogil
 cdef int report(Settings now, Py_ssize_t done, Py_ssize_t total, str name) except -1
+
+cdef bint cast_walk(const Operands *held, const Walk *walk, int dtype,
+                    int into) except -1

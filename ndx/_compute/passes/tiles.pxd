@@ -1,4 +1,4 @@
-from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
+from ndx._lib.layout cimport MAXDIMS, Walk
 
 # The axes of a walk, cut into tiles of one shape. The last ones may be smaller.
 cdef struct Grid:

@@ -1,23 +1,23 @@
-"""DLPack: export of arrays as capsules, and import of other libraries' capsules.
-
-Each capsule pins the bytes under the array until its consumer releases it.
-
-References
-----------
-DLPack: https://dmlc.github.io/dlpack/latest/python_spec.html
-"""
+"""Memory of arrays that other libraries use: the buffer protocol, and DLPack."""
 
 cimport cython
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_F_CONTIGUOUS,
+    PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
+)
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
 )
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
+import numpy as np
+
 from ndx._array.storage cimport (
-    BaseArray, bare_array, data_of, export_array, set_base, set_layout,
+    BaseArray, bare_array, data_of, export_array, guard_export, require_live, set_base,
+    set_layout,
 )
 from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
 from ndx._lib.dtypes cimport (
@@ -27,6 +27,71 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport (
     MAXDIMS, check_reach, count_elements, fill_c_strides, shape_tuple,
 )
+
+
+# ---- The buffer protocol -------------------------------------------------------------
+# Each buffer pins the bytes under the array until its consumer releases it. Two kinds
+# of consumers release it at once, and go on reading. Those that ask for plain bytes may
+# keep the buffer's `obj` (PyTorch's ``frombuffer``): there, it owns the export. NumPy's
+# ``ndarray(shape, dtype, buffer)`` keeps the array: then, the array owns the export.
+
+# As NumPy says it: "l" and "q" may be one dtype, and are two classes of scalars.
+cdef list formats = [
+    memoryview(np.empty(0, dtype=dtype_object(code))).format.encode()
+    for code in range(NDTYPES)]
+cdef const char *FORMATS[NDTYPES]
+for code in range(NDTYPES):
+    FORMATS[code] = formats[code]
+
+
+cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
+                     int flags) except -1:
+    """Serve ``PyObject_GetBuffer``; `release_buffer` ends it."""
+    cdef bint wants_c, wants_f, wants_any
+    require_live(x)
+    if flags & PyBUF_WRITABLE and x.readonly:
+        raise BufferError("the array is read-only; ask for a read-only buffer")
+    wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS
+    wants_f = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS
+    wants_any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS
+    if (wants_c and not x.c_contiguous) or (wants_f and not x.f_contiguous) or (
+            (wants_any or (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+            and not (x.c_contiguous or (x.f_contiguous and wants_any))):
+        raise BufferError(
+            f"the array of shape {shape_tuple(x.ndim, x.shape)} and strides "
+            f"{shape_tuple(x.ndim, x.strides)} is not contiguous as asked; give one "
+            f"that is: ndx.asarray(x, order='{'CF'[wants_f and not wants_c]}')")
+    if wants_any and not flags & PyBUF_FORMAT and x.own_export == NULL:
+        x.own_export = export_array(x)
+    if flags & PyBUF_ND:
+        buffer.internal = <void *>export_array(x)
+        buffer.obj = exporter
+    else:
+        buffer.internal = NULL
+        buffer.obj = guard_export(x)
+    buffer.buf = data_of(x)
+    buffer.itemsize = itemsize_of[x.dtype]
+    buffer.len = x.size * buffer.itemsize
+    buffer.readonly = x.readonly
+    # A consumer that asks for no shape gets one axis of bytes.
+    buffer.ndim = x.ndim if flags & PyBUF_ND else 1
+    buffer.format = <char *>FORMATS[x.dtype] if flags & PyBUF_FORMAT else NULL
+    buffer.shape = x.shape if flags & PyBUF_ND and x.ndim else NULL
+    buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES and x.ndim \
+        else NULL
+    buffer.suboffsets = NULL
+    return 0
+
+
+cdef void release_buffer(Py_buffer *buffer) noexcept:
+    """End a buffer whose `obj` is the array; guards end the other buffers."""
+    export_free(<Export *>buffer.internal)
+
+
+# ---- DLPack --------------------------------------------------------------------------
+# Each capsule pins the bytes under the array until its consumer releases it.
+#
+# References ---------- DLPack: https://dmlc.github.io/dlpack/latest/python_spec.html
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX

@@ -1,4 +1,0 @@
-from ndx._arenas.bump cimport BumpArena
-
-cdef class FileArena(BumpArena):
-    cdef bint is_read(self) noexcept

@@ -1,1 +1,0 @@
-cdef object decompose(str name, tuple args, dict kwargs)

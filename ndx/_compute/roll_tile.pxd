@@ -1,2 +1,0 @@
-cpdef object rolled(object x, object shift, object axis)
-cpdef object tiled(object x, object repetitions)

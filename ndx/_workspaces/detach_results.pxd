@@ -1,3 +1,0 @@
-from ndx._arenas.arena cimport Arena
-
-cdef object detach_results(Arena arena, object result)
