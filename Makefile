@@ -161,9 +161,12 @@ $(TREE)/built: $(VENV)/built $(VENV)/group-test FORCE
 soak: $(VENV)/built  ## run workspaces for minutes; fail if memory grows (MINUTES=3)
 	$(PY) tools/soak.py --minutes $(MINUTES) $(ARGS)
 
-bench: $(VENV)/built $(VENV)/group-bench  ## time every function against NumPy (ARGS="--only indexing --sizes 1,100")
+bench: $(VENV)/built $(VENV)/group-bench  ## time every function, and programs, against NumPy (ARGS="--only indexing --sizes 1,100")
 	@mkdir -p build
 	$(PY) benchmarks/sweep.py --json build/sweep.json --plot build/sweep.png $(ARGS)
+	$(PY) benchmarks/numpy_face.py
+	$(PY) benchmarks/numpy_face.py --size 300
+	$(PY) benchmarks/programs.py
 
 asv: $(VENV)/built $(VENV)/group-bench  ## run every asv benchmark once, quickly (ARGS="-b create")
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null

@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport BaseArray, holds_number, is_array, new_empty
+from ndx._compute.manipulation cimport join, same_lengths
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport BOOL, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64
 from ndx._lib.layout cimport MAXDIMS
@@ -260,3 +261,31 @@ cdef BaseArray from_sequence(object obj, int dtype):
         return None
     recheck_all(&operands)
     return x
+
+
+cdef BaseArray array_of(object sequence, int dtype):
+    """Return a new array of a list or tuple of numbers, or of arrays alike.
+
+    Return None for what is left to NumPy; see `from_sequence`.
+    """
+    cdef BaseArray found = from_sequence(sequence, dtype)
+    if found is None and dtype < 0:
+        found = of_equal_arrays(sequence)
+    return found
+
+
+cdef BaseArray of_equal_arrays(object sequence):
+    """Return arrays of one shape and dtype, stacked; None for all else."""
+    cdef BaseArray first = None, x
+    for item in sequence:
+        if not is_array(item):
+            return None
+        x = item
+        if x.block.device or x.ndim == 0 or x.ndim == MAXDIMS \
+                or x.ndim != 1 and not x.c_contiguous:
+            return None
+        if first is None:
+            first = x
+        if x.dtype != first.dtype or not same_lengths(first, x, -1):
+            return None
+    return None if first is None else join(list(sequence), 0, True)

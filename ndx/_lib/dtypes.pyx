@@ -76,14 +76,26 @@ cdef int code_or_none(object dtype) noexcept:
     return -1 if cnp.PyDataType_HASFIELDS(dtype) else code_of_typenum[num]
 
 
+# Python's and NumPy's types of numbers -> the code of their dtype.
+cdef dict CODES_OF_TYPES = {
+    **{described.type: code for code, described in enumerate(DTYPES)},
+    bool: BOOL, int: code_or_none(Dtype(int)), float: FLOAT64, complex: COMPLEX128,
+}
+
+
+cdef int known_code(object dtype) except -2:
+    """Return the code of an ``np.dtype`` or a type of numbers; -1: it is another."""
+    if isinstance(dtype, type):
+        return CODES_OF_TYPES.get(dtype, -1)
+    return code_or_none(dtype)
+
+
 cdef int dtype_code(object dtype) except -1:
     """Return the code of a dtype-like object, or raise TypeError."""
-    cdef int code = -1
-    if isinstance(dtype, Dtype):
-        code = code_or_none(dtype)
-        if code >= 0:
-            return code
-    elif dtype is not None:
+    cdef int code = known_code(dtype)
+    if code >= 0:
+        return code
+    if dtype is not None and not isinstance(dtype, cnp.dtype):
         try:
             code = code_or_none(Dtype(dtype))
         except TypeError:

@@ -12,6 +12,7 @@ cdef class Call:
     cdef list foreign            # the memory of NumPy's arrays among the arguments
     cdef dict entered            # sequences within others, and what stands for each
     cdef Py_ssize_t elements     # of all operands
+    cdef Py_ssize_t spread       # the product of their sizes
     cdef Py_ssize_t largest      # elements of the largest
     cdef Py_ssize_t product      # of all integers, at most SMALL
     cdef bint any_view           # whether NumPy gets a view of an NDArray
@@ -26,6 +27,7 @@ cdef class Call:
     cdef tuple unwrap_all(self, tuple args)
     cdef int scale(self, object x) except -1
     cdef bint is_small(self) noexcept
+    cdef void count(self, Py_ssize_t size) noexcept
     cdef object unwrap(self, object x, int depth)
     cdef object wrap(self, object result, int depth)
     cdef object operand_of(self, object result)

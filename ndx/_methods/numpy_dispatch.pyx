@@ -76,10 +76,8 @@ cdef frozenset OF_INTEGERS = frozenset((
 # Sequences of other items than arrays.
 cdef tuple NUMBERS_OR_TEXT = (array.array, bytearray, bytes, memoryview, range, str)
 
-# Of so few elements NumPy allocates results and temporaries by itself: SMALL of arrays
-# with one axis; these of others, which may broadcast to as many as their product.
 cdef enum:
-    SMALL_PRODUCT = 64
+    SPREAD = 1 << 20             # elements: larger products are not told apart
 
 
 cdef bint is_leaf(object x) noexcept:
@@ -96,7 +94,7 @@ cdef class Call:
 
     def __cinit__(self, Row row not None):
         self.row = row
-        self.product = 1
+        self.product = self.spread = 1
 
     cdef tuple unwrap_all(self, tuple args):
         """Return arguments with NumPy's views in place of NDArrays."""
@@ -135,10 +133,8 @@ cdef class Call:
 
     cdef bint is_small(self) noexcept:
         """Whether the memory that NumPy needs for its own arrays is small."""
-        cdef Py_ssize_t most = SMALL
-        if self.is_wide and self.many:
-            most = SMALL_PRODUCT
-        if self.is_odd or self.elements > most:
+        if self.is_odd or self.elements > SMALL or self.spread > 4 * SMALL and (
+                self.is_wide and self.many or self.row.spreads):
             return False
         if self.row.draws:
             # As many numbers as a size says, or as there are of parameters or choices.
@@ -146,6 +142,12 @@ cdef class Call:
         # A number may be the length of both axes.
         return self.row.bounded or self.row.scaled and \
             self.product * self.product * max(self.elements, 1) <= 16 * SMALL
+
+    cdef void count(self, Py_ssize_t size) noexcept:
+        """Take note of the elements of an operand."""
+        self.elements += size
+        self.spread *= min(max(size, 1), SPREAD)
+        self.spread = min(self.spread, SPREAD)
 
     cdef object unwrap(self, object x, int depth):
         """Return `x` with NumPy's views in place of NDArrays; itself without any.
@@ -175,7 +177,7 @@ cdef class Call:
                 return x
             view = numpy_view(<BaseArray>x)
             self.is_wide |= (<BaseArray>x).ndim > 1
-            self.elements += (<BaseArray>x).size
+            self.count((<BaseArray>x).size)
             self.largest = max(self.largest, (<BaseArray>x).size)
             if (<BaseArray>x).ndim == 0 or is_integer((<BaseArray>x).dtype):
                 self.scale(view)
@@ -191,7 +193,7 @@ cdef class Call:
                 # Its attributes may be of its own.
                 self.is_odd = True
             else:
-                self.elements += x.size
+                self.count(x.size)
                 if x.ndim == 0 or x.dtype.kind in "iu":
                     self.scale(x)
             if self.foreign is None:
@@ -206,7 +208,7 @@ cdef class Call:
                     return self.entered[id(x)][1]
                 self.entered[id(x)] = x, x
             items = list(x)
-            self.elements += len(items)
+            self.count(len(items))
             for i in range(len(items)):
                 item = self.unwrap(items[i], depth + 1)
                 changed |= item is not items[i]

@@ -34,12 +34,14 @@ cdef class Row:
     cdef bint is_linalg              # it can't read arrays with steps within elements
     cdef bint shuffles               # it changes a sequence of the caller's in place
     cdef bint bounded                # its arrays are about as large as its operands
+    cdef bint spreads                # or as large as the product of their sizes
     cdef bint scaled                 # so they are, times the numbers that are given
     cdef bint silent                 # without keywords: it computes and casts no floats
     cdef bint draws                  # it draws random numbers: its keywords are silent
     cdef object owner                # the class of generators that it is a method of
 
     cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names)
+    cdef object compute_list(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_steps(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_tuple(self, tuple args, dict kwargs)
 

@@ -16,6 +16,9 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport is_subclass
+from ndx._compute.sequences cimport array_of
+from ndx._context.context cimport placing_device
+from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
 from ndx._methods.values cimport STORING
 
 __all__ = ["is_computed"]
@@ -110,10 +113,15 @@ cdef frozenset COMPUTING = frozenset((
 # Functions that NumPy writes in Python, whose steps ndx computes faster. Their memory in
 # a workspace is that of the steps, so that they are for small arrays.
 cdef frozenset COMPOSITES = functions(
-    "allclose array_equal array_equiv bartlett blackman corrcoef geomspace hamming "
-    "hanning i0 intersect1d isin logspace nanargmax nanargmin polyval setdiff1d setxor1d "
-    "tensordot trapezoid tril_indices tril_indices_from triu_indices triu_indices_from "
+    "allclose bartlett blackman corrcoef geomspace hamming hanning i0 intersect1d isin "
+    "logspace polyval setdiff1d setxor1d tensordot trapezoid tril_indices triu_indices "
     "union1d")
+# Those of them whose results are elements of their operands.
+cdef frozenset OF_SETS = functions("intersect1d setxor1d union1d")
+
+# Functions whose results may be as large as the product of their operands' sizes.
+cdef frozenset SPREADING = functions(
+    "broadcast_arrays einsum inner ix_ kron meshgrid outer tensordot vdot")
 
 cdef frozenset NOTHING_LACKS = frozenset()
 
@@ -144,11 +152,15 @@ cdef class Row:
         self.repeats = function in VISITING
         self.runs = function in RUNNING or name == "accumulate"
         self.shuffles = name == "shuffle"
-        self.bounded = function in BOUNDED or function in UFUNCS \
+        self.spreads = function in SPREADING
+        self.bounded = function in BOUNDED or self.spreads or function in UFUNCS \
             or name in UFUNC_METHODS and function.__self__ in UFUNCS
         self.is_composite = function in COMPOSITES
         self.scaled = function in SCALED
         self.silent = function in SILENT
+        if getattr(function, "__module__", None) == "numpy.fft":
+            self.bounded = name in ("fftshift", "ifftshift")
+            self.scaled = name in ("fftfreq", "rfftfreq")
         if (getattr(function, "__module__", None) or "").startswith("numpy.random"):
             # A method, or one that is bound to NumPy's own generator.
             self.draws = self.scaled = True
@@ -161,6 +173,9 @@ cdef class Row:
         """Compute a call, of which keywords follow the arguments; or NotImplemented."""
         cdef PyObject *given[MOST_PARAMETERS]
         cdef Py_ssize_t i, place, more = 0 if names is None else len(<tuple>names)
+        if self.method is not None and count and (
+                type(<object>args[0]) is list or type(<object>args[0]) is tuple):
+            return self.compute_list(args, count, names)
         if self.method is not None and count and is_array(<object>args[0]):
             if count > self.most or more and not self.lacking.isdisjoint(names):
                 return NotImplemented
@@ -183,12 +198,28 @@ cdef class Row:
             given[place] = args[count + i]
         return self.compute(self, given)
 
+    cdef object compute_list(self, PyObject **args, Py_ssize_t count, object names):
+        """Compute a call whose first argument is a list or tuple, by its method."""
+        cdef PyObject *given[MOST_PARAMETERS]
+        cdef Py_ssize_t i, more = 0 if names is None else len(<tuple>names)
+        if count + more > MOST_PARAMETERS or placing_device():
+            return NotImplemented
+        x = array_of(<object>args[0], -1)
+        if x is None:
+            return NotImplemented
+        given[0] = <PyObject *>x
+        for i in range(1, count + more):
+            given[i] = args[i]
+        return self.compute_call(given, count, names)
+
     cdef object compute_steps(self, PyObject **args, Py_ssize_t count, object names):
         """Compute a call of small arrays by NumPy's code over functions of ndx."""
         cdef Py_ssize_t i, more = 0 if names is None else len(<tuple>names)
         for i in range(count + more):
             if not is_small(<object>args[i]):
                 return NotImplemented
+        if self.exact and not are_exact(args, count + more, self.function in OF_SETS):
+            return NotImplemented
         if self.composite is None:
             self.composite = import_module("ndx._numpy.composites").composite(
                 self.function)
@@ -219,6 +250,20 @@ cdef bint is_small(object x) except -1:
         return not (<BaseArray>x).block.device and (<BaseArray>x).size <= SMALL
     kind = type(x)
     return kind is float or kind is int or kind is bool or x is None or kind is str
+
+
+cdef bint are_exact(PyObject **args, Py_ssize_t count, bint as_sets) noexcept:
+    """Whether arrays are real numbers that NumPy's own steps do not round."""
+    cdef int dtype = -1
+    cdef Py_ssize_t i
+    for i in range(count):
+        if not is_array(<object>args[i]):
+            continue
+        if kind_of[(<BaseArray>args[i]).dtype] < KIND_FLOAT and not as_sets \
+                or dtype >= 0 and dtype != (<BaseArray>args[i]).dtype:
+            return False
+        dtype = (<BaseArray>args[i]).dtype
+    return True
 
 
 cdef bint is_other_class(object x) except -1:

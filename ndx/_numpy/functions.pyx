@@ -21,13 +21,13 @@ from ndx._compute.copies cimport LARGE, copy, copy_into
 from ndx._compute.elementwise cimport binary, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.manipulation cimport join, rolled, same_lengths, tiled
-from ndx._compute.sequences cimport from_sequence
+from ndx._compute.sequences cimport array_of, from_sequence
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport (
-    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, kind_of,
-    promote_table,
+    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, known_code,
+    kind_of, promote_table,
 )
-from ndx._lib.layout cimport MAXDIMS
+from ndx._lib.layout cimport MAXDIMS, parse_shape
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_dispatch cimport call_function
 from ndx._methods.numpy_function_table cimport Row, add_function
@@ -39,9 +39,10 @@ from ndx._numpy.arguments cimport (
     read_int,
 )
 
-from ndx._api import creation, manipulation, searching, sets
+from ndx._api import creation, manipulation, utility
 from ndx._methods.ufuncs import register_ufuncs
 
+cdef Ufunc EQUAL = find_ufunc("equal")
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
 cdef Ufunc ATAN2 = find_ufunc("atan2")
 cdef Ufunc TRUNC = find_ufunc("trunc")
@@ -53,16 +54,36 @@ cdef bint is_c_order(PyObject *order) except -1:
     return order == NULL or type(<object>order) is str and <object>order == "C"
 
 
+cdef int code_of(PyObject *given, bint *known) except -2:
+    """Return the dtype that is given; -1: none; not `known`: one that ndx has not."""
+    cdef int code = -1
+    known[0] = True
+    if given != NULL and <object>given is not None:
+        code = known_code(<object>given)
+        if code < 0:
+            try:
+                code = code_or_none(np.dtype(<object>given))
+            except TypeError:
+                pass
+        known[0] = code >= 0
+    return code
+
+
 cdef object new_filled(Row row, PyObject **given):
-    """`empty`, `zeros`, `ones`: shape, dtype, order."""
-    if given[0] == NULL or not is_c_order(given[2]):
+    """`empty`, `zeros`, `ones`: shape, dtype, order; `row.data`: zeros or not, or ndx's."""
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef bint known = True
+    cdef int code = FLOAT64 if given[1] == NULL else code_of(given[1], &known)
+    if given[0] == NULL or not known or not is_c_order(given[2]):
         return NotImplemented
     try:
-        if given[1] == NULL:
-            return row.data(<object>given[0])
-        return row.data(<object>given[0], dtype=<object>given[1])
-    except (TypeError, ValueError):
-        # NumPy has more dtypes, or raises its error.
+        if type(row.data) is bool:
+            return new_array(placing_device(), FLOAT64 if code < 0 else code,
+                             parse_shape(<object>given[0], shape), shape, NULL, row.data)
+        return row.data(<object>given[0], dtype=dtype_object(FLOAT64 if code < 0
+                                                             else code))
+    except (TypeError, ValueError, OverflowError):
+        # NumPy raises its error.
         return NotImplemented
 
 
@@ -170,19 +191,6 @@ cdef object identity(Row row, PyObject **given):
 
 # ---- arrays of arrays and numbers ----------------------------------------------------
 
-cdef int code_of(PyObject *given, bint *known) except -2:
-    """Return the dtype that is given; -1: none; not `known`: one that ndx has not."""
-    cdef int code = -1
-    known[0] = True
-    if given != NULL and <object>given is not None:
-        try:
-            code = code_or_none(np.dtype(<object>given))
-        except TypeError:
-            pass
-        known[0] = code >= 0
-    return code
-
-
 cdef object array(Row row, PyObject **given):
     """`array`, `asarray`, `asanyarray`: a, dtype; `row.data`: whether to copy."""
     cdef bint known = True
@@ -202,10 +210,7 @@ cdef object array(Row row, PyObject **given):
     code = code_of(given[1], &known)
     if not known:
         return NotImplemented
-    found = from_sequence(<object>given[0], code)
-    if found is None and code < 0:
-        found = of_equal_arrays(<object>given[0])
-    return found_or_not(found)
+    return found_or_not(array_of(<object>given[0], code))
 
 
 cdef object fromiter(Row row, PyObject **given):
@@ -220,22 +225,6 @@ cdef object fromiter(Row row, PyObject **given):
     if found is not None:
         return found
     return call_function(np.fromiter, (chain(items, left), <object>given[1]), {})
-
-
-cdef object of_equal_arrays(object sequence):
-    """Return arrays of one shape and dtype, stacked; None for other sequences."""
-    cdef BaseArray first, x
-    cdef list arrays = plain_arrays(sequence)
-    if arrays is None:
-        return None
-    first = arrays[0]
-    if first.ndim == MAXDIMS or holds_number(first) or first.ndim == 0:
-        return None
-    for item in arrays:
-        x = item
-        if x.dtype != first.dtype or not same_lengths(first, x, -1):
-            return None
-    return join(arrays, 0, True)
 
 
 cdef object in_c_order(Row row, PyObject **given):
@@ -722,6 +711,16 @@ cdef object is_iterable(Row row, PyObject **given):
     return NotImplemented if array_in(given[0]) is None else True
 
 
+cdef object array_equal(Row row, PyObject **given):
+    """a1, a2"""
+    cdef BaseArray x = any_array_in(given[0]), y = any_array_in(given[1])
+    if x is None or y is None:
+        return NotImplemented
+    if x.ndim != y.ndim or not same_lengths(x, y, -1):
+        return False
+    return bool(utility.all(binary(EQUAL, x, y, None)))
+
+
 cdef object result_type(Row row, PyObject **given):
     """Two arrays."""
     cdef BaseArray x = array_in(given[0]), y = array_in(given[1])
@@ -742,9 +741,8 @@ cdef object share_no_memory(Row row, PyObject **given):
 
 cdef int add_all() except -1:
     """Set the rows of the functions that ndx computes."""
-    for name in ("empty", "zeros", "ones"):
-        add_function(getattr(np, name), "shape dtype order", new_filled,
-                     getattr(creation, name))
+    for name, how in (("empty", False), ("zeros", True), ("ones", creation.ones)):
+        add_function(getattr(np, name), "shape dtype order", new_filled, how)
         name += "_like"
         first = "prototype" if name == "empty_like" else "a"
         add_function(getattr(np, name), f"{first} dtype", like, getattr(creation, name))
@@ -792,6 +790,7 @@ cdef int add_all() except -1:
     add_function(np.vstack, "tup", join_vectors, (0, 0))
     add_function(np.dstack, "tup", dstack)
     add_function(np.column_stack, "tup", join_vectors, (1, 1))
+    add_function(np.array_equal, "a1 a2", array_equal)
     add_function(np.append, "arr values", append)
 
 

@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
+from ndx._blocks.block cimport block_is_live
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._methods.numpy_dispatch cimport call_function, compute_call
 from ndx._methods.numpy_function_table cimport Row, row_of
@@ -33,6 +34,7 @@ cdef frozenset SCALARS = frozenset((
     *[each for each in np.sctypeDict.values() if np.dtype(each).kind in "biufc"],
 ))
 
+cdef tuple KEEPING = (np.asarray, np.asanyarray, np.ascontiguousarray)
 cdef object DISPATCHER = type(np.sum)
 
 
@@ -61,12 +63,14 @@ cdef class NumPyFunction:
     cdef object function
     cdef Row row                 # None: not called yet
     cdef bint dispatches         # whether NumPy lets arguments compute it
+    cdef bint keeps              # whether it returns an array in C order as it is
     cdef bint binds              # whether it becomes a method of an instance
     cdef dict __dict__
 
     def __init__(self, function: Any, str name, str module) -> None:
         self.function = function
         self.dispatches = isinstance(function, DISPATCHER)
+        self.keeps = function in KEEPING
         self.binds = hasattr(type(function), "__get__")
         self.vectorcall = <Vectorcall><void *>call
         describe(self, function, name, module)
@@ -101,6 +105,11 @@ cdef object call(PyObject *self, PyObject **args, size_t nargsf, PyObject *names
     """Call a function."""
     cdef NumPyFunction function = <NumPyFunction>self
     cdef Py_ssize_t count = ndx_count(nargsf), i
+    if function.keeps and count == 1 and names == NULL and is_array(<object>args[0]) \
+            and block_is_live((<BaseArray>args[0]).block) \
+            and (<BaseArray>args[0]).c_contiguous and (<BaseArray>args[0]).ndim:
+        # The shortest way for what programs call on each argument.
+        return <object>args[0]
     if function.row is None:
         function.row = row_of(function.function)
     if not function.dispatches:
