@@ -52,6 +52,9 @@ from ndx._methods.numpy_layout cimport (
 
 __all__ = ["NumPyMethods"]
 
+# NumPy's kinds of sorting; ndx's own is stable.
+cdef tuple KINDS = ("stable", "quicksort", "mergesort", "heapsort")
+
 # The functions of ndx; set when they exist.
 {declared}
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine, is_on_device
 from ndx._array.pinning cimport (
-    Operands, compute_on, hold, let_go, put, put_constant, view_of,
+    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
 )
 from ndx._array.storage cimport (
     BaseArray, as_number, data_of, from_numpy, has_shape, holds_number, is_array,
@@ -453,11 +453,12 @@ cdef object pair(Ufunc ufunc, object x1, object x2):
     cdef BaseArray first = a if a is not None else b
     cdef BaseArray result, second
     cdef const Loop *loop
+    cdef Operands operands
     cdef char[16] value
     cdef char *args[4]
     cdef Py_ssize_t steps[4]
     cdef Py_ssize_t size
-    cdef int op = 0
+    cdef int op
     if first is None or first.block.device or not first.c_contiguous \
             or first.size >= LARGE or are_numbers(a, b) or reporting != 0:
         return NotImplemented
@@ -473,28 +474,20 @@ cdef object pair(Ufunc ufunc, object x1, object x2):
                                 and has_shape(a, b.ndim, b.shape)):
         return NotImplemented
     result, second = new_like(first, loop.out_dtype), new_like(first, loop.out_dtype)
-    # The allocations may have run Python. From here on, no Python runs.
-    require_live(first)
-    require_live(result)
-    require_live(second)
-    if b is not None:
-        require_live(b)
-    args[0], steps[0] = value, 0
-    if a is not None:
-        args[0], steps[0] = data_of(a), itemsize_of[a.dtype]
-    if ufunc.nin == 2:
-        args[1], steps[1] = value, 0
-        if b is not None:
-            args[1], steps[1] = data_of(b), itemsize_of[b.dtype]
-    op, size = ufunc.nin, result.size
-    args[op], args[op + 1] = data_of(result), data_of(second)
-    steps[op] = steps[op + 1] = itemsize_of[loop.out_dtype]
+    put_inputs(&operands, ufunc, a, b, value)
+    put(&operands, result)
+    put(&operands, second)
+    locate(&operands)
+    size = result.size
+    if first.size != size or b is not None and b.size != size:
+        return NotImplemented
+    for op in range(operands.count):
+        args[op] = operands.data[op]
+        steps[op] = 0 if operands.arrays[op] == NULL \
+            else itemsize_of[(<BaseArray>operands.arrays[op]).dtype]
     if size:
         loop.function(args, &size, steps, loop.data)
-    if any_lost():
-        require_intact_file(first)
-        if b is not None:
-            require_intact_file(b)
+    recheck_all(&operands)
     return result, second
 
 

@@ -21,8 +21,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, strncpy
 
+from ndx._array.pinning cimport Operands, locate, put
 from ndx._array.storage cimport (
-    BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, data_of,
+    BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array,
     find_block_loss, from_kept, from_numpy, new_empty, require_intact_file,
     require_live, set_base, set_layout,
 )
@@ -264,9 +265,10 @@ cdef object name_of(object function):
 
 cdef object with_whole_steps(object x):
     """Return an array of NumPy, or a copy; see `_compute.gufuncs`."""
+    cdef int axis
     if type(x) is cnp.ndarray:
-        for step in x.strides:
-            if step % x.itemsize:
+        for axis in range(cnp.PyArray_NDIM(x)):
+            if cnp.PyArray_STRIDE(x, axis) % cnp.PyArray_ITEMSIZE(x):
                 return x.copy()
     return x
 
@@ -349,6 +351,7 @@ cdef BaseArray own_result(object array):
     allocated is adopted. Anything else is copied.
     """
     cdef BaseArray foreign
+    cdef Operands operands
     cdef int dtype = code_or_none(<object>cnp.PyArray_DESCR(array))
     base = root_of(array)
     if isinstance(base, ExportGuard):
@@ -361,7 +364,10 @@ cdef BaseArray own_result(object array):
                 and cnp.PyArray_NBYTES(array) < LARGE:
             foreign = new_empty(dtype, cnp.PyArray_NDIM(array),
                                 <Py_ssize_t *>cnp.PyArray_DIMS(array))
-            memcpy(data_of(foreign), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+            operands.count = 0
+            put(&operands, foreign)
+            locate(&operands)
+            memcpy(operands.data[0], cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
             return foreign
     foreign = from_numpy(array)
     if foreign is None and dtype >= 0:

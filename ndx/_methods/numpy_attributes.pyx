@@ -5,11 +5,9 @@ import numpy as np
 cimport cython
 from cpython.object cimport PyObject, PyObject_RichCompare
 
-from libc.string cimport memset
-
 from ndx._array.storage cimport (
-    BaseArray, as_number, block_nbytes, data_of, holds_number, is_in_object, new_number,
-    new_view, numpy_view, require_live, require_usable, require_writeable, set_layout,
+    BaseArray, as_number, block_nbytes, holds_number, is_in_object, new_array, new_view,
+    numpy_view, require_live, require_usable, require_writeable, set_layout,
 )
 from ndx._compute.elementwise cimport part
 from ndx._lib.dtypes cimport (
@@ -38,9 +36,7 @@ cdef object attribute(BaseArray x, str name):
         if name == "real":
             return x
         if holds_number(x):
-            found = new_number(x.dtype)
-            memset(data_of(found), 0, itemsize_of[x.dtype])
-            return found
+            return as_number(new_array(0, x.dtype, 0, x.shape, NULL, True))
     result = call_function(GETTERS[name], (x,), {})
     if not x.block.device:
         # Zeros, which belong to no array.

@@ -26,6 +26,7 @@ cdef class Call:
     cdef bint shares             # whether a result may share memory of others
     cdef tuple unwrap_all(self, tuple args)
     cdef int scale(self, object x) except -1
+    cdef void forget_parameters(self) noexcept
     cdef bint is_small(self) noexcept
     cdef void count(self, Py_ssize_t size) noexcept
     cdef object unwrap(self, object x, int depth)

@@ -103,6 +103,8 @@ cdef class Call:
         for i in range(len(args)):
             item = args[i]
             if i or self.row.owner is None or not isinstance(item, self.row.owner):
+                if type(item) is tuple:
+                    self.forget_parameters()
                 item = self.unwrap(item, 1)
             Py_INCREF(item)
             PyTuple_SET_ITEM(taken, i, item)
@@ -111,7 +113,8 @@ cdef class Call:
     cdef int scale(self, object x) except -1:
         """Take note of a value, by which a result may be larger than an operand.
 
-        Texts may name a way to find a size, and arrays may have sizes as elements.
+        Texts may name a way to find a number of bins, and arrays may have sizes as
+        elements.
         """
         cdef double size
         if not self.row.scaled:
@@ -126,10 +129,16 @@ cdef class Call:
             if size > 1:
                 self.product = min(self.product * <Py_ssize_t>size, SMALL)
             return 0
-        elif kind is not str and not isinstance(x, cnp.ndarray):
+        elif not isinstance(x, cnp.ndarray) and (
+                kind is not str or self.row.function is not np.histogram):
             return 0
         self.product = SMALL
         return 0
+
+    cdef void forget_parameters(self) noexcept:
+        """Take a size that follows as the product: other integers are parameters."""
+        if self.row.draws and self.row.silent:
+            self.product = 1
 
     cdef bint is_small(self) noexcept:
         """Whether the memory that NumPy needs for its own arrays is small."""
@@ -303,7 +312,8 @@ cdef bint is_sequence(object x) except -1:
     if isinstance(x, (list, tuple)):
         return True
     # A class of sequences has `__getitem__`.
-    return PySequence_Check(x) and isinstance(x, Sequence) and not isinstance(x, NUMBERS_OR_TEXT)
+    return PySequence_Check(x) and isinstance(x, Sequence) \
+        and not isinstance(x, NUMBERS_OR_TEXT)
 
 
 cdef Py_ssize_t place_of_output(object function) except -2:
@@ -463,6 +473,8 @@ cdef object call_with(Call call, tuple args, dict kwargs):
     call.taken = call.unwrap_all(args)
     if kwargs:
         call.kwargs = kwargs
+        if "size" in kwargs:
+            call.forget_parameters()
         call.named = call.unwrap(kwargs, 0)
         if "initial" in kwargs:
             # A scalar must fit the dtype of the result; an array would be cast.

@@ -110,8 +110,8 @@ cdef frozenset COMPUTING = frozenset((
     "choice", "dirichlet", "multinomial", "multivariate_hypergeometric",
     "multivariate_normal"))
 
-# Functions that NumPy writes in Python, whose steps ndx computes faster. Their memory in
-# a workspace is that of the steps, so that they are for small arrays.
+# Functions that NumPy writes in Python, whose steps ndx computes faster. In a workspace
+# they need memory for each step, so that this is done for small arrays.
 cdef frozenset COMPOSITES = functions(
     "allclose bartlett blackman corrcoef geomspace hamming hanning i0 intersect1d isin "
     "logspace polyval setdiff1d setxor1d tensordot trapezoid tril_indices triu_indices "

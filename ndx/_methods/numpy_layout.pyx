@@ -12,23 +12,24 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, as_number, data_of, holds_number, is_array, new_number,
-    new_view, own_block, require_live, require_usable, require_writeable, same_view, set_layout, strided,
+    INLINE_DIMS, BaseArray, as_number, holds_number, is_array,
+    new_view, own_block, require_live, require_usable, require_writeable, same_view,
+    set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
-from ndx._compute.copies cimport LARGE, cast, cast_ordered, store_constant
+from ndx._compute.copies cimport LARGE, cast, cast_ordered
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport dot
 from ndx._compute.sorting cimport MAX_ITERATED, places_in, search
 from ndx._lib.dtypes cimport (
-    BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64,
-    code_or_none, dtype_object, itemsize_of, kind_of,
+    BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none,
+    itemsize_of, kind_of, known_code,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, count_elements, parse_shape, reshape_strides, shape_tuple,
 )
-from ndx._methods.values cimport fits_weakly
+from ndx._methods.values cimport fits_weakly, number_with
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject *x) noexcept
@@ -36,10 +37,6 @@ cdef extern from "Python.h":
 cdef extern from "ndx/internal/callers.h":
     bint ndx_has_weakrefs(PyObject *x) noexcept
 
-# The codes of the dtypes of NumPy's scalars.
-cdef dict SCALARS = {
-    dtype_object(code).type: code for code in range(NDTYPES)
-}
 cdef object MOST_REPEATS = 2**20
 
 cdef Ufunc DIVIDE = find_ufunc("divide")
@@ -105,9 +102,10 @@ cdef bint is_real_floating(BaseArray x) noexcept:
 
 cdef bint stays_plain(BaseArray x, object dtype) except -1:
     """Whether a cast is one of ndx's: to one of its dtypes, and not complex to real."""
-    cdef int code
+    cdef int code = known_code(dtype)
     try:
-        code = code_or_none(np.dtype(dtype))
+        if code < 0:
+            code = code_or_none(np.dtype(dtype))
     except TypeError:
         return False
     return code >= 0 and (kind_of[x.dtype] != KIND_COMPLEX
@@ -183,8 +181,7 @@ cdef object searched(BaseArray x, object values, bint right):
     if is_array(values):
         key = values
     else:
-        key = new_number(x.dtype)
-        store_constant(values, x.dtype, data_of(key))
+        key = number_with(values, x.dtype)
     return as_number(places_in(x, key, right) if x.dtype == BOOL
                      else search(x, key, right))
 
@@ -349,11 +346,8 @@ cdef bint sorts_plainly(BaseArray x, object axis, object kind, object order,
 
 cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy):
     """Return a cast to one of ndx's dtypes; None for what is left to NumPy."""
-    cdef int code
-    found = SCALARS.get(dtype) if type(dtype) is type else None
-    if found is not None:
-        code = found
-    else:
+    cdef int code = known_code(dtype)
+    if code < 0:
         try:
             code = code_or_none(np.dtype(dtype))
         except TypeError:

@@ -10,10 +10,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ndx._array.storage cimport (
-    BaseArray, data_of, is_array, new_empty, new_number, require_intact_file,
-    require_live, require_writeable,
-)
+from ndx._array.pinning cimport Operands, locate, put, put_constant, recheck_all
+from ndx._array.storage cimport BaseArray, is_array, new_empty, require_writeable
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE, store_constant
 from ndx._compute.elementwise cimport (
@@ -27,7 +25,9 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
-from ndx._methods.values cimport MOST_INT, check_operand, fits_weakly
+from ndx._methods.values cimport (
+    MOST_INT, check_operand, fits_weakly, number_with,
+)
 
 # So many elements are computed one by one, where NumPy's crossing takes longer.
 cdef enum:
@@ -121,6 +121,7 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
     """Compute `at` for a few indices of arrays with one axis; False: left to NumPy."""
     cdef BaseArray x, places, values = None
     cdef const Loop *loop
+    cdef Operands operands
     cdef char *args[3]
     cdef char[16] number
     cdef Py_ssize_t[3] steps = [0, 0, 0]
@@ -147,26 +148,26 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
         store_constant(inputs[2], x.dtype, number)
     else:
         return False
-    require_live(x)
-    require_live(places)
-    if values is not None:
-        require_live(values)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, places)
+    if values is None:
+        put_constant(&operands, number)
+    else:
+        put(&operands, values)
+    locate(&operands)
     for i in range(places.size):
-        index = (<int64_t *>(data_of(places) + i * places.strides[0]))[0]
+        index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
         if not -x.size <= index < x.size:
             return False
     for i in range(places.size):
-        index = (<int64_t *>(data_of(places) + i * places.strides[0]))[0]
+        index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
         if index < 0:
             index += x.size
-        args[0] = args[2] = data_of(x) + index * x.strides[0]
-        args[1] = number
-        if values is not None:
-            args[1] = data_of(values) + i * values.strides[0]
+        args[0] = args[2] = operands.data[0] + index * x.strides[0]
+        args[1] = operands.data[2] + (0 if values is None else i * values.strides[0])
         loop.function(args, &one, steps, loop.data)
-    for operand in (x, places, values):
-        if operand is not None:
-            require_intact_file(<BaseArray>operand)
+    recheck_all(&operands)
     return True
 
 
@@ -232,8 +233,8 @@ cdef object compute_outer(KnownUfunc known, tuple inputs):
     """Compute all pairs of elements; NotImplemented: left to NumPy."""
     cdef BaseArray x, y
     if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
-            or known.is_matmul or known.is_vecdot or len(inputs) != 2 or not all_ours(inputs) \
-            or known.narrow and any_narrow(inputs):
+            or known.is_matmul or known.is_vecdot or len(inputs) != 2 \
+            or not all_ours(inputs) or known.narrow and any_narrow(inputs):
         return NotImplemented
     x, y = inputs
     if x.block.device or y.block.device or x.ndim + y.ndim > MAXDIMS:
@@ -250,8 +251,7 @@ cdef object compute_number(KnownUfunc known, object x):
     cdef char *args[2]
     cdef Py_ssize_t[2] steps = [sizeof(double), sizeof(double)]
     cdef Py_ssize_t count = 1
-    cdef BaseArray result
-    cdef double value
+    cdef double value, result = 0
     if known is None or known.ufunc.nin != 1 or known.ufunc.nout != 1 \
             or reporting != 0 and reports():
         return None
@@ -261,10 +261,9 @@ cdef object compute_number(KnownUfunc known, object x):
     if loop.function == NULL or loop.in_dtype != FLOAT64 or loop.out_dtype != FLOAT64:
         return None
     value = x
-    result = new_number(FLOAT64)
-    args = [<char *>&value, data_of(result)]
+    args = [<char *>&value, <char *>&result]
     loop.function(args, &count, steps, loop.data)
-    return result
+    return number_with(result, FLOAT64)
 
 
 # NumPy's methods of ufuncs that are functions of its own.
@@ -296,6 +295,7 @@ cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
     """
     cdef const Loop *loop
     cdef BaseArray result
+    cdef Operands operands
     cdef char *args[3]
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t count = x.size - 1
@@ -308,16 +308,19 @@ cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
     if loop.function == NULL or loop.in_dtype != x.dtype or loop.out_dtype != x.dtype:
         return NotImplemented
     result = new_empty(x.dtype, 1, x.shape)
-    require_live(x)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, result)
+    locate(&operands)
     if x.size != result.size:
         return NotImplemented
     steps[0] = steps[1] = steps[2] = itemsize_of[x.dtype]
-    memcpy(data_of(result), data_of(x), steps[0])
-    args[0] = data_of(result)
-    args[1], args[2] = data_of(x) + steps[0], data_of(result) + steps[0]
+    memcpy(operands.data[1], operands.data[0], steps[0])
+    args[0] = operands.data[1]
+    args[1], args[2] = operands.data[0] + steps[0], operands.data[1] + steps[0]
     if count:
         loop.function(args, &count, steps, loop.data)
-    require_intact_file(x)
+    recheck_all(&operands)
     return result
 
 

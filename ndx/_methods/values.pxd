@@ -28,6 +28,7 @@ cdef dict STORING
 
 cdef bint is_integer(int dtype) noexcept
 cdef bint fits_weakly(object x, int dtype) noexcept
+cdef BaseArray number_with(object scalar, int dtype)
 cdef bint may_not_fit(int dtype, int into) noexcept
 cdef int dtype_of(object x) noexcept
 cdef object numpy_scalar(BaseArray x)

@@ -8,7 +8,10 @@ broadcast as NumPy does it.
 
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, is_array, numpy_view, require_usable
+from ndx._array.pinning cimport Operands, locate, put
+from ndx._array.storage cimport (
+    BaseArray, is_array, new_number, numpy_view, require_usable,
+)
 from ndx._compute.copies cimport can_store, copy_into, fill_with
 from ndx._compute.elementwise cimport as_operand, computes_itself, is_scalar
 from ndx._lib.dtypes cimport (
@@ -62,6 +65,17 @@ cdef bint fits_weakly(object x, int dtype) noexcept:
     if dtype == INT64 or dtype == FLOAT64:
         return -MOST_INT < x < MOST_INT
     return dtype != BOOL and 0 <= x < 128
+
+
+cdef BaseArray number_with(object scalar, int dtype):
+    """Return a new number that holds a Python number."""
+    cdef BaseArray number = new_number(dtype)
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, number)
+    locate(&operands)
+    store_constant(scalar, dtype, operands.data[0])
+    return number
 
 
 cdef bint may_not_fit(int dtype, int into) noexcept:

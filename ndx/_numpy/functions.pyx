@@ -13,7 +13,6 @@ import numpy as np
 
 from ndx._array.storage cimport (
     BaseArray, as_number, holds_number, is_array, new_array, new_empty,
-    require_writeable,
 )
 from ndx._compute.advanced_indexing cimport count_into
 from ndx._compute.aliasing cimport touches
@@ -24,11 +23,10 @@ from ndx._compute.manipulation cimport join, rolled, same_lengths, tiled
 from ndx._compute.sequences cimport array_of, from_sequence
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport (
-    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, known_code,
-    kind_of, promote_table,
+    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, kind_of,
+    known_code, promote_table,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape
-from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_dispatch cimport call_function
 from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport (
@@ -70,18 +68,23 @@ cdef int code_of(PyObject *given, bint *known) except -2:
 
 
 cdef object new_filled(Row row, PyObject **given):
-    """`empty`, `zeros`, `ones`: shape, dtype, order; `row.data`: zeros or not, or ndx's."""
+    """`empty`, `zeros`, `ones`: shape, dtype, order.
+
+    `row.data`: whether the elements are zeros, or the function that sets them.
+    """
     cdef Py_ssize_t shape[MAXDIMS]
     cdef bint known = True
+    cdef int ndim
     cdef int code = FLOAT64 if given[1] == NULL else code_of(given[1], &known)
     if given[0] == NULL or not known or not is_c_order(given[2]):
         return NotImplemented
+    if code < 0:
+        code = FLOAT64
     try:
         if type(row.data) is bool:
-            return new_array(placing_device(), FLOAT64 if code < 0 else code,
-                             parse_shape(<object>given[0], shape), shape, NULL, row.data)
-        return row.data(<object>given[0], dtype=dtype_object(FLOAT64 if code < 0
-                                                             else code))
+            ndim = parse_shape(<object>given[0], shape)
+            return new_array(placing_device(), code, ndim, shape, NULL, row.data)
+        return row.data(<object>given[0], dtype=dtype_object(code))
     except (TypeError, ValueError, OverflowError):
         # NumPy raises its error.
         return NotImplemented
@@ -584,10 +587,17 @@ cdef object diff(Row row, PyObject **given):
     cdef BaseArray x = array_in(given[0])
     cdef Py_ssize_t n = 1
     cdef int axis
-    if x is None or not read_int(given[1], &n) or n != 1:
+    if x is None or not read_int(given[1], &n) or not 1 <= n <= x.size:
         return NotImplemented
     axis = read_axis(given[2], x.ndim, x.ndim - 1)
-    return NotImplemented if axis < 0 else differences(x, axis)
+    if axis < 0:
+        return NotImplemented
+    for _ in range(n):
+        found = differences(x, axis)
+        if found is NotImplemented:
+            return found
+        x = found
+    return x
 
 
 cdef object ediff1d(Row row, PyObject **given):
@@ -792,8 +802,6 @@ cdef int add_all() except -1:
     add_function(np.column_stack, "tup", join_vectors, (1, 1))
     add_function(np.array_equal, "a1 a2", array_equal)
     add_function(np.append, "arr values", append)
-
-
     add_function(np.diff, "a n axis", diff)
     add_function(np.ediff1d, "ary", ediff1d)
     add_function(np.fix, "x", fix)

@@ -1,26 +1,29 @@
 """NumPy's functions that select, assign and count by masks and indices."""
 
 from cpython.object cimport PyObject
+from libc.math cimport isfinite, isnan
 from libc.stdint cimport int64_t
 
 import numpy as np
 
+from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport (
-    BaseArray, data_of, new_array, require_intact_file, require_live,
-    require_writeable,
+    BaseArray, holds_number, is_array, new_array, require_writeable,
 )
 from ndx._compute.advanced_indexing cimport count_true
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE
+from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.manipulation cimport same_lengths
-from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64
+from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64, KIND_INT, KIND_UINT, UINT64, kind_of
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport diagonal_view, flat_view, slab
-from ndx._methods.values cimport fits_weakly
-from ndx._numpy.arguments cimport any_array_in, array_in, read_int
+from ndx._methods.values cimport fits_weakly, number_with
+from ndx._numpy.arguments cimport (
+    any_array_in, array_in, is_plain_number, read_int,
+)
 
-from ndx._api import searching
+from ndx._api import creation, searching
 
 
 cdef object where(Row row, PyObject **given):
@@ -127,24 +130,14 @@ cdef object place(Row row, PyObject **given):
                      count_true(mask))
 
 
-cdef object put(Row row, PyObject **given):
-    """a, ind, v"""
+cdef object put_values(Row row, PyObject **given):
+    """`put`: a, ind, v"""
     cdef BaseArray x = array_in(given[0]), indices = array_in(given[1])
     if x is None or not x.c_contiguous or given[2] == NULL \
-            or not are_integers(indices) or not is_within(indices, -x.size, x.size - 1):
+            or not are_integers(indices) or not are_within(indices, -x.size, x.size):
         return NotImplemented
     return assign_at(x if x.ndim == 1 else flat_view(x), indices, array_in(given[2]),
                      <object>given[2], indices.size)
-
-
-cdef void range_of(BaseArray x, int64_t *low, int64_t *high) noexcept:
-    """Set the smallest and largest of 0, -1 and some integers along one axis."""
-    cdef Py_ssize_t i
-    cdef int64_t index
-    low[0], high[0] = 0, -1
-    for i in range(x.size):
-        index = (<int64_t *>(data_of(x) + i * x.strides[0]))[0]
-        low[0], high[0] = min(low[0], index), max(high[0], index)
 
 
 cdef bint are_integers(BaseArray x) noexcept:
@@ -152,51 +145,158 @@ cdef bint are_integers(BaseArray x) noexcept:
     return x is not None and x.ndim == 1 and x.dtype == INT64 and x.size < LARGE
 
 
+cdef int64_t int_at(const Operands *operands, int op, Py_ssize_t i) noexcept:
+    """Return an element of an operand that `are_integers` knows."""
+    cdef BaseArray x = <BaseArray>operands.arrays[op]
+    return (<int64_t *>(operands.data[op] + i * x.strides[0]))[0]
+
+
+cdef bint are_within(BaseArray x, int64_t low, int64_t end) except -1:
+    """Whether each of some integers is at least one bound, and below the other."""
+    cdef Operands operands
+    cdef Py_ssize_t i
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
+    for i in range(x.size):
+        if not low <= int_at(&operands, 0, i) < end:
+            return False
+    recheck_all(&operands)
+    return True
+
+
 cdef object bincount(Row row, PyObject **given):
     """x, weights, minlength"""
     cdef BaseArray x = array_in(given[0]), weights = array_in(given[1]), counts
+    cdef Operands operands
     cdef Py_ssize_t length = 0, i
-    cdef int64_t low = 0, high = 0
     cdef int64_t *at
     if given[1] != NULL and weights is None and <object>given[1] is not None \
-            or not are_integers(x) or not read_int(given[2], &length) or length < 0:
+            or not are_integers(x) or not read_int(given[2], &length) or length < 0 \
+            or not are_within(x, 0, LARGE):
         return NotImplemented
-    range_of(x, &low, &high)
-    if low < 0 or high >= LARGE:
+    if weights is not None and (weights.dtype != FLOAT64 or weights.ndim != 1):
         return NotImplemented
-    length = max(length, high + 1)
-    counts = new_array(0, INT64 if weights is None else FLOAT64, 1, &length, NULL, True)
-    # The allocation may have run Python. From here on, no Python runs.
-    require_live(x)
-    if weights is not None:
-        require_live(weights)
-        if weights.dtype != FLOAT64 or weights.ndim != 1 or weights.size != x.size:
-            return NotImplemented
-    if not are_integers(x) or not is_within(x, 0, length - 1):
-        return NotImplemented
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
     for i in range(x.size):
-        at = <int64_t *>data_of(counts) + (
-            <int64_t *>(data_of(x) + i * x.strides[0]))[0]
+        length = max(length, int_at(&operands, 0, i) + 1)
+    counts = new_array(0, INT64 if weights is None else FLOAT64, 1, &length, NULL, True)
+    # The allocation may have run Python.
+    if not are_integers(x) or not are_within(x, 0, length) \
+            or weights is not None and weights.size != x.size:
+        return NotImplemented
+    put(&operands, counts)
+    if weights is not None:
+        put(&operands, weights)
+    locate(&operands)
+    for i in range(x.size):
+        at = <int64_t *>operands.data[1] + int_at(&operands, 0, i)
         if weights is None:
             at[0] += 1
         else:
             (<double *>at)[0] += (
-                <double *>(data_of(weights) + i * weights.strides[0]))[0]
-    require_intact_file(x)
-    if weights is not None:
-        require_intact_file(weights)
+                <double *>(operands.data[2] + i * weights.strides[0]))[0]
+    recheck_all(&operands)
     return counts
 
 
-cdef bint is_within(BaseArray x, int64_t lowest, int64_t highest) noexcept:
-    """Whether all of some integers along one axis are in a range."""
-    cdef int64_t low = 0, high = 0
-    range_of(x, &low, &high)
-    return low >= lowest and high <= highest
+cdef bint read_range(PyObject *given, double *first, double *last) except -1:
+    """Read a pair of finite numbers, in order; False: it is something else."""
+    if type(<object>given) is not tuple and type(<object>given) is not list \
+            or len(<object>given) != 2:
+        return False
+    low, high = <object>given
+    if not is_plain_number(low) or not is_plain_number(high):
+        return False
+    first[0], last[0] = low, high
+    return first[0] <= last[0]
+
+
+cdef object histogram(Row row, PyObject **given):
+    """a, bins, range"""
+    cdef BaseArray x = array_in(given[0]), counts, edges
+    cdef Operands operands
+    cdef Py_ssize_t bins = 10, i, place
+    cdef double first = 0, last = 0, value
+    cdef const double *values
+    cdef const double *bounds
+    if x is None or x.dtype != FLOAT64 and (
+            kind_of[x.dtype] != KIND_INT and kind_of[x.dtype] != KIND_UINT) \
+            or x.dtype == UINT64 or not x.c_contiguous or not 0 < x.size < LARGE \
+            or not read_int(given[1], &bins) or not 0 < bins < LARGE:
+        return NotImplemented
+    if x.dtype != FLOAT64:
+        x = cast(x, FLOAT64)
+    operands.count = 0
+    put(&operands, x)
+    if given[2] == NULL or <object>given[2] is None:
+        locate(&operands)
+        values = <const double *>operands.data[0]
+        first = last = values[0]
+        for i in range(x.size):
+            first, last = min(first, values[i]), max(last, values[i])
+            if isnan(values[i]):
+                return NotImplemented
+    elif not read_range(given[2], &first, &last):
+        return NotImplemented
+    if not isfinite(last - first):
+        return NotImplemented
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    edges = creation.linspace(first, last, bins + 1)
+    counts = new_array(0, INT64, 1, &bins, NULL, True)
+    put(&operands, edges)
+    put(&operands, counts)
+    locate(&operands)
+    values, bounds = <const double *>operands.data[0], <const double *>operands.data[1]
+    for i in range(x.size):
+        value = values[i]
+        if not first <= value <= last:
+            continue
+        # NumPy's formula, and its correction by the edges.
+        place = <Py_ssize_t>((value - first) / (last - first) * bins)
+        place = min(place, bins - 1)
+        if value < bounds[place]:
+            place -= 1
+        if value >= bounds[place + 1] and place != bins - 1:
+            place += 1
+        (<int64_t *>operands.data[2])[place] += 1
+    recheck_all(&operands)
+    return counts, edges
+
+
+cdef object unravel_index(Row row, PyObject **given):
+    """indices, shape"""
+    cdef Py_ssize_t index = -1, size = 1, i
+    cdef list places = []
+    if given[0] == NULL or given[1] == NULL or type(<object>given[1]) is not tuple:
+        return NotImplemented
+    if is_array(<object>given[0]):
+        if not holds_number(<BaseArray>given[0]) \
+                or (<BaseArray>given[0]).dtype != INT64:
+            return NotImplemented
+        index = (<object>given[0]).item()
+    elif not read_int(given[0], &index):
+        return NotImplemented
+    for length in <tuple>given[1]:
+        if type(length) is not int or not 0 < length < LARGE or size > LARGE:
+            return NotImplemented
+        size *= length
+    if not 0 <= index < size:
+        return NotImplemented
+    for i in range(len(<tuple>given[1])):
+        size //= (<tuple>given[1])[i]
+        places.append(number_with(index // size, INT64))
+        index %= size
+    return tuple(places)
 
 
 cdef int add_all() except -1:
     """Set the rows."""
+    add_function(np.histogram, "a bins range", histogram)
+    add_function(np.unravel_index, "indices shape", unravel_index)
     add_function(np.where, "condition x y", where)
     add_function(np.extract, "condition arr", extract, False)
     add_function(np.compress, "condition a", extract, True)
@@ -204,7 +304,7 @@ cdef int add_all() except -1:
     add_function(np.putmask, "a mask values", putmask)
     add_function(np.fill_diagonal, "a val", fill_diagonal)
     add_function(np.place, "arr mask vals", place)
-    add_function(np.put, "a ind v", put)
+    add_function(np.put, "a ind v", put_values)
     add_function(np.bincount, "x weights minlength", bincount)
     return 0
 

@@ -1,4 +1,4 @@
-"""NumPy's functions of sorted elements: medians, quantiles, distinct values, `interp`.
+"""NumPy's functions of sorted elements, and reductions that pass over NaN.
 
 Few elements are sorted in a copy; NumPy's functions do so in some twenty steps.
 """
@@ -8,10 +8,8 @@ from libc.math cimport floor, isnan
 
 import numpy as np
 
-from ndx._array.storage cimport (
-    BaseArray, as_number, data_of, new_empty, new_number, require_intact_file,
-    require_live,
-)
+from ndx._array.pinning cimport Operands, locate, put, put_constant, recheck_all
+from ndx._array.storage cimport BaseArray, as_number, new_empty
 from ndx._compute.copies cimport cast, copy
 from ndx._compute.elementwise cimport binary
 from ndx._compute.loops cimport Ufunc, find_ufunc
@@ -20,6 +18,7 @@ from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, kind_of
 from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport flat_view, slab
+from ndx._methods.values cimport number_with
 from ndx._numpy.arguments cimport array_in, is_plain_number, read_axis
 
 from ndx._compute.sorting import unique_parts
@@ -44,8 +43,11 @@ cdef BaseArray flat_doubles(PyObject *given):
 
 cdef bint ends_with_nan(BaseArray x) except -1:
     """Whether there is a NaN among sorted elements in one axis."""
-    require_live(x)
-    return isnan((<double *>data_of(x))[x.size - 1])
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
+    return isnan((<double *>operands.data[0])[x.size - 1])
 
 
 cdef object median(Row row, PyObject **given):
@@ -103,9 +105,10 @@ cdef double interpolated(const double *x, Py_ssize_t n, double q) noexcept:
 
 cdef object quantile(Row row, PyObject **given):
     """`quantile`, `percentile`: a, q; `row.data`: what `q` is a part of."""
-    cdef BaseArray x, found, parts = None
-    cdef Py_ssize_t i
-    cdef double q = 0, whole = row.data
+    cdef BaseArray x, found = None, parts = None
+    cdef Operands operands
+    cdef Py_ssize_t i, count = 1
+    cdef double q = 0, whole = row.data, alone = 0
     if given[1] == NULL:
         return NotImplemented
     if not is_plain_number(<object>given[1]):
@@ -124,25 +127,28 @@ cdef object quantile(Row row, PyObject **given):
     sort_in_place(x, 0, False)
     if ends_with_nan(x):
         return NotImplemented
+    operands.count = 0
+    put(&operands, x)
     if parts is None:
-        found = new_number(FLOAT64)
         q = <object>given[1]
+        put_constant(&operands, <char *>&q)
+        put_constant(&operands, <char *>&alone)
     else:
         found = new_empty(FLOAT64, 1, parts.shape)
-        require_live(parts)
-        if parts.size != found.size:
+        count = found.size
+        if parts.size != count:
             return NotImplemented
-    require_live(x)
-    for i in range(found.size):
-        if parts is not None:
-            q = (<double *>data_of(parts))[i]
+        put(&operands, parts)
+        put(&operands, found)
+    locate(&operands)
+    for i in range(count):
+        q = (<double *>operands.data[1])[i]
         if not 0 <= q <= whole:
             return NotImplemented
-        (<double *>data_of(found))[i] = interpolated(
-            <double *>data_of(x), x.size, q / whole)
-    if parts is not None:
-        require_intact_file(parts)
-    return found
+        (<double *>operands.data[2])[i] = interpolated(
+            <double *>operands.data[0], x.size, q / whole)
+    recheck_all(&operands)
+    return number_with(alone, FLOAT64) if parts is None else found
 
 
 cdef object unique(Row row, PyObject **given):
@@ -174,39 +180,46 @@ cdef bint is_vector(BaseArray x) noexcept:
 cdef object interp(Row row, PyObject **given):
     """x, xp, fp"""
     cdef BaseArray x = array_in(given[0]), xp = array_in(given[1])
-    cdef BaseArray fp = array_in(given[2]), found
-    cdef Py_ssize_t i
-    cdef double value = 0
+    cdef BaseArray fp = array_in(given[2]), found = None
+    cdef Operands operands
+    cdef Py_ssize_t i, count = 1
+    cdef double value = 0, alone = 0
+    cdef const double *points
     if not is_vector(xp) or not is_vector(fp) or xp.size != fp.size:
         return NotImplemented
     if x is None:
         if given[0] == NULL or not is_plain_number(<object>given[0]):
             return NotImplemented
         value = <object>given[0]
-        found = new_number(FLOAT64)
     else:
         if x.dtype != FLOAT64 or not x.c_contiguous or x.size > FEW:
             return NotImplemented
         found = new_empty(FLOAT64, x.ndim, x.shape)
-        require_live(x)
+        count = found.size
     # The allocation may have run Python.
-    require_live(xp)
-    require_live(fp)
     if not is_vector(xp) or not is_vector(fp) or xp.size != fp.size \
-            or x is not None and x.size != found.size:
+            or x is not None and x.size != count:
         return NotImplemented
+    operands.count = 0
+    put(&operands, xp)
+    put(&operands, fp)
+    if x is None:
+        put_constant(&operands, <char *>&value)
+        put_constant(&operands, <char *>&alone)
+    else:
+        put(&operands, x)
+        put(&operands, found)
+    locate(&operands)
+    points = <const double *>operands.data[0]
     for i in range(1, xp.size):
-        if not (<double *>data_of(xp))[i - 1] <= (<double *>data_of(xp))[i]:
+        if not points[i - 1] <= points[i]:
             return NotImplemented
-    for i in range(found.size):
-        if x is not None:
-            value = (<double *>data_of(x))[i]
-        (<double *>data_of(found))[i] = at_point(
-            value, <double *>data_of(xp), <double *>data_of(fp), xp.size)
-    for operand in (x, xp, fp):
-        if operand is not None:
-            require_intact_file(<BaseArray>operand)
-    return found
+    for i in range(count):
+        (<double *>operands.data[3])[i] = at_point(
+            (<double *>operands.data[2])[i], points, <double *>operands.data[1],
+            xp.size)
+    recheck_all(&operands)
+    return number_with(alone, FLOAT64) if x is None else found
 
 
 cdef double at_point(double value, const double *x, const double *y,
@@ -214,6 +227,8 @@ cdef double at_point(double value, const double *x, const double *y,
     """Return a value of the piecewise linear function, by NumPy's formula."""
     cdef Py_ssize_t low = 0, high = n, middle
     cdef double slope, found
+    if n == 1:
+        return y[0]
     if isnan(value):
         return value
     # The last point that is not above the value.
@@ -237,8 +252,31 @@ cdef double at_point(double value, const double *x, const double *y,
     return found
 
 
+cdef object without_nan(Row row, PyObject **given):
+    """`nanmax`, `nansum`, ...: a, axis; `row.data`: the method, if there is no NaN."""
+    cdef BaseArray x = array_in(given[0])
+    cdef Operands operands
+    cdef Py_ssize_t i
+    if x is None or x.dtype != FLOAT64 or not x.c_contiguous or not 0 < x.size <= FEW:
+        return NotImplemented
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
+    for i in range(x.size):
+        if isnan((<double *>operands.data[0])[i]):
+            return NotImplemented
+    recheck_all(&operands)
+    return getattr(x, row.data)(None if given[1] == NULL else <object>given[1])
+
+
 cdef int add_all() except -1:
     """Set the rows."""
+    for name in ("argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod",
+                 "std", "sum", "var"):
+        add_function(getattr(np, f"nan{name}"), "a axis", without_nan, name)
+    add_function(np.nanmedian, "a axis", median)
+    add_function(np.nanpercentile, "a q", quantile, 100.0)
+    add_function(np.nanquantile, "a q", quantile, 1.0)
     add_function(np.median, "a axis", median)
     add_function(np.quantile, "a q", quantile, 1.0)
     add_function(np.percentile, "a q", quantile, 100.0)

@@ -72,7 +72,8 @@ _REDUCTIONS = [
         _I + ">>> x.cumprod()\nNDArray([3, 3, 6])",
         parameters=_ONE_AXIS,
         direct="ndx.cumulative_prod(self, axis=axis, dtype=dtype)",
-        only="self.ndim == 1 and (dtype is None or stays_plain(self, dtype))",
+        only="(self.ndim == 1 or is_axis(self, axis)) and ("
+        "dtype is None or stays_plain(self, dtype))",
     ),
     Method(
         "cumsum",
@@ -81,7 +82,8 @@ _REDUCTIONS = [
         _I + ">>> x.cumsum()\nNDArray([3, 4, 6])",
         parameters=_ONE_AXIS,
         direct="ndx.cumulative_sum(self, axis=axis, dtype=dtype)",
-        only="self.ndim == 1 and (dtype is None or stays_plain(self, dtype))",
+        only="(self.ndim == 1 or is_axis(self, axis)) and ("
+        "dtype is None or stays_plain(self, dtype))",
     ),
     _reduction(
         "max",
@@ -393,7 +395,8 @@ _ORDER = [
             "stable": ("bool, optional", "Keep the order of equal elements."),
             "descending": _DESCENDING,
         },
-        body="plain = kind is order is stable is descending is None\n"
+        body="plain = order is stable is descending is None and (\n"
+        "    kind is None or type(kind) is str and kind in KINDS)\n"
         "if plain and self.ndim > 0 and axis is not None:\n"
         "    return ndx.argsort(self, axis=axis)\n"
         "named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}\n"
