@@ -147,7 +147,8 @@ cdef class Call:
             return False
         if self.row.draws:
             # As many numbers as a size says, or as there are of parameters or choices.
-            return self.product * max(self.elements, 1) <= 4 * SMALL
+            return self.product < SMALL \
+                and self.product * max(self.elements, 1) <= 4 * SMALL
         # A number may be the length of both axes.
         return self.row.bounded or self.row.scaled and \
             self.product * self.product * max(self.elements, 1) <= 16 * SMALL

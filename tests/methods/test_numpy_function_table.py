@@ -88,6 +88,21 @@ def test_a_large_result_is_adopted():
             tracemalloc.reset_peak()
             nbytes = face.pad(x, width).nbytes
             assert tracemalloc.get_traced_memory()[1] < 1.5 * nbytes, type(width)
+        rng = face.random.default_rng(1)
+        draws = {
+            "size": lambda: rng.normal(size=10**6),
+            "a tuple": lambda: rng.normal(100, 20, (1000, 1000)),
+            "by place": lambda: rng.random(10**6),
+            "parameters": lambda: rng.normal(face.zeros(1000), 1.0, (1000, 1000)),
+            "a number of ours": lambda: rng.random(face.asarray([10**6])[0]),
+            "the old generator": lambda: face.random.RandomState(1).rand(1000, 1000),
+            "NumPy's own generator": lambda: face.random.standard_normal(10**6),
+        }
+        for name, draw in draws.items():
+            draw()
+            tracemalloc.reset_peak()
+            nbytes = draw().nbytes
+            assert tracemalloc.get_traced_memory()[1] < 1.5 * nbytes, name
         """
     )
 
