@@ -96,14 +96,17 @@ cdef frozenset SCALED = functions(
 # Functions that, called without keywords, neither compute nor cast floating-point
 # numbers, and so report no errors of these.
 cdef frozenset SILENT = functions(
-    "append argpartition argsort argwhere array_split atleast_1d atleast_2d atleast_3d "
-    "bincount broadcast_arrays broadcast_to can_cast column_stack common_type "
-    "correlate delete diag diag_indices diagonal digitize dsplit dstack expand_dims "
-    "extract flip fliplr flipud hsplit hstack imag iscomplexobj isrealobj isscalar "
-    "iterable ix_ lexsort may_share_memory moveaxis ndim packbits partition ravel "
-    "ravel_multi_index real reshape result_type rollaxis rot90 searchsorted shape "
-    "shares_memory size sort split squeeze stack swapaxes take_along_axis transpose "
-    "tril tril_indices triu triu_indices unpackbits unravel_index vsplit vstack")
+    "append argpartition argsort argwhere array_equiv array_split atleast_1d "
+    "atleast_2d atleast_3d bincount block broadcast_arrays broadcast_to can_cast "
+    "choose column_stack common_type correlate delete diag diag_indices diagonal "
+    "digitize dsplit dstack expand_dims extract flip fliplr flipud hsplit hstack imag "
+    "intersect1d iscomplexobj isin isrealobj isscalar iterable ix_ lexsort "
+    "may_share_memory meshgrid moveaxis ndim packbits partition ravel "
+    "ravel_multi_index real reshape resize result_type rollaxis rot90 searchsorted "
+    "setdiff1d setxor1d shape shares_memory size sort split squeeze stack swapaxes "
+    "take_along_axis transpose tril tril_indices tril_indices_from trim_zeros triu "
+    "triu_indices triu_indices_from union1d unique unpackbits unravel_index vsplit "
+    "vstack")
 
 # Methods of NumPy's generators that compute with their parameters.
 cdef frozenset COMPUTING = frozenset((

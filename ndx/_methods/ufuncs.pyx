@@ -21,7 +21,7 @@ from ndx._compute.loops cimport Loop, any_loop, find_numpy_ufunc
 from ndx._compute.matmul cimport matmul, outer, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
-    FLOAT64, INT64, KIND_FLOAT, code_or_none, is_numpy_scalar, itemsize_of, kind_of,
+    FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of, known_code,
 )
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
@@ -338,11 +338,13 @@ cdef bint all_ours(tuple operands) noexcept:
     return True
 
 
-cdef bint override_nothing(tuple operands) noexcept:
-    """Whether operands are arrays of ndx, Python's numbers and NumPy's scalars."""
+cdef bint override_nothing(tuple operands) except -1:
+    """Whether operands are arrays of ndx, Python's numbers and NumPy's scalars.
+
+    Subclasses of these may compute themselves.
+    """
     for item in operands:
-        if not is_array(item) and type(item) is not float and type(item) is not int \
-                and not is_numpy_scalar(item):
+        if not is_array(item) and known_code(type(item)) < 0:
             return False
     return True
 

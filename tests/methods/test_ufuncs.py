@@ -427,3 +427,15 @@ def test_special_complex_values_of_numpys_functions_are_numpys(name):
         expected = getattr(np, name)(z)
         found = getattr(np, name)(ndx.asarray(z))
     np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("base", [float, int, np.float64, np.int64])
+def test_a_number_of_a_subclass_computes_itself(base):
+    class Length(base):
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return "a length"
+
+    x = ndx.ones(2)
+    assert np.multiply(x, Length(3)) == "a length"
+    assert np.multiply(Length(3), x) == "a length"
+    assert ndx.numpy.multiply(Length(3), x) == "a length"
