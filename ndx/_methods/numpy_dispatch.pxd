@@ -9,6 +9,7 @@ cdef class Call:
     cdef dict kwargs
     cdef tuple taken             # `args` and `kwargs` with views in place of NDArrays
     cdef dict named
+    cdef list made               # if asked for: views, and what objects have returned
     cdef list foreign            # the memory of NumPy's arrays among the arguments
     cdef dict entered            # sequences within others, and what stands for each
     cdef Py_ssize_t elements     # of all operands

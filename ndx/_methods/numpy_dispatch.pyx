@@ -186,6 +186,10 @@ cdef class Call:
             if self.keeps and depth > 1:
                 return x
             view = numpy_view(<BaseArray>x)
+            if self.asks:
+                if self.made is None:
+                    self.made = []
+                self.made.append((view, x))
             self.is_wide |= (<BaseArray>x).ndim > 1
             self.count((<BaseArray>x).size)
             self.largest = max(self.largest, (<BaseArray>x).size)
@@ -290,6 +294,9 @@ cdef class Call:
         functions return what they are given, and it is to become ours.
         """
         cdef Py_ssize_t i
+        for view, array in self.made or ():
+            if view is result:
+                return array
         for i in range(0 if self.taken is None else len(self.taken)):
             if self.taken[i] is result and (
                     is_array(self.args[i])

@@ -208,7 +208,8 @@ cdef class Row:
         if count + more > MOST_PARAMETERS or placing_device():
             return NotImplemented
         x = array_of(<object>args[0], -1)
-        if x is None:
+        # Of nothing NumPy's functions warn, or raise their errors.
+        if x is None or (<BaseArray>x).size == 0:
             return NotImplemented
         given[0] = <PyObject *>x
         for i in range(1, count + more):

@@ -251,6 +251,9 @@ cdef object histogram(Row row, PyObject **given):
     put(&operands, counts)
     locate(&operands)
     values, bounds = <const double *>operands.data[0], <const double *>operands.data[1]
+    for i in range(bins):
+        if not bounds[i] < bounds[i + 1]:
+            return NotImplemented
     for i in range(x.size):
         value = values[i]
         if not first <= value <= last:

@@ -307,3 +307,16 @@ def test_named_items_are_compared():
     np.testing.assert_equal(found, (1, 0))
     with pytest.raises(AssertionError):
         np.testing.assert_equal(found, (1, 1))
+
+
+def test_an_array_that_an_object_returns_stays_the_same():
+    x = np.arange(3)
+    assert np.asarray(Holder(x)) is x
+    assert np.array(Holder(x), copy=None) is x
+
+
+def test_nothing_is_left_to_numpy():
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert numpy.isnan(np.mean([]))
+    with pytest.raises(ValueError, match="Too many bins"):
+        np.histogram(np.array([1, 1 + 2e-16] * 10), bins=10)
