@@ -779,7 +779,8 @@ cpdef object clip_between(object x, object low, object high, object out):
             or isinstance(low, complex) or isinstance(high, complex):
         return None
     array = x
-    if array.block.device or array.dtype == BOOL or array.dtype > FLOAT64 \
+    if array.block.device or array.dtype == BOOL \
+            or kind_of[array.dtype] == KIND_COMPLEX \
             or scalar_dtype(array.dtype, low) != array.dtype \
             or scalar_dtype(array.dtype, high) != array.dtype \
             or low != low or high != high:

@@ -24,8 +24,8 @@ from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES,
-    UINT32, UINT64, UINT8, dtype_object, itemsize_of, kind_of,
+    BOOL, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, UINT32,
+    UINT64, UINT8, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, Walk
 
@@ -171,7 +171,7 @@ cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
     """Sort operand 0, of few elements, in place; return whether that was done."""
     cdef BaseArray x = <BaseArray>located.arrays[0]
     cdef Sort job
-    if not x.c_contiguous or axis != x.ndim - 1 or x.dtype >= COMPLEX64 \
+    if not x.c_contiguous or axis != x.ndim - 1 or kind_of[x.dtype] == KIND_COMPLEX \
             or not find_sort(&job, x.dtype, stable):
         return False
     job.data = located.data[0]
@@ -190,7 +190,7 @@ cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
     """Sort operand 0, which is held, in place; return whether that was done."""
     cdef BaseArray x = <BaseArray>held.arrays[0]
     cdef Sort job
-    if x.size < WORTH_SORTING or thread_count() < 2 or x.dtype >= COMPLEX64:
+    if x.size < WORTH_SORTING or thread_count() < 2 or kind_of[x.dtype] == KIND_COMPLEX:
         return False
     job.itemsize = itemsize_of[x.dtype]
     job.data = held.data[0]
@@ -674,7 +674,7 @@ cdef BaseArray search(BaseArray x, BaseArray values, bint right):
     cdef Operands operands
     cdef Search job
     cdef Py_ssize_t steps = 1
-    if x.dtype != values.dtype or x.dtype >= COMPLEX64 or x.ndim != 1:
+    if x.dtype != values.dtype or kind_of[x.dtype] == KIND_COMPLEX or x.ndim != 1:
         return None
     if not values.c_contiguous:
         values = in_c_order(values, values.dtype)
@@ -715,7 +715,7 @@ cdef bint find_small(BaseArray x, BaseArray found, bint largest) except -1:
     """
     cdef Operands operands
     cdef Extreme search
-    if not 0 < x.size < LARGE or not x.c_contiguous or x.dtype >= COMPLEX64:
+    if not 0 < x.size < LARGE or not x.c_contiguous or kind_of[x.dtype] == KIND_COMPLEX:
         return False
     search.function = array_functions[x.dtype].argmax if largest \
         else array_functions[x.dtype].argmin

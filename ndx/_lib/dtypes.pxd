@@ -1,31 +1,35 @@
-cdef enum:
-    NDTYPES = 13
+# The list is in the header.
+cdef extern from "ndx/internal/dtype_tables.h":
+    enum:
+        NDTYPES "NDX_DTYPE_COUNT"
 
-# Codes follow the order of the standard's list. Kinds are ordered by promotion.
-cdef enum DType:
-    BOOL = 0
-    INT8
-    INT16
-    INT32
-    INT64
-    UINT8
-    UINT16
-    UINT32
-    UINT64
-    FLOAT32
-    FLOAT64
-    COMPLEX64
-    COMPLEX128
+    enum:
+        BOOL "NDX_BOOL"
+        INT8 "NDX_INT8"
+        INT16 "NDX_INT16"
+        INT32 "NDX_INT32"
+        INT64 "NDX_INT64"
+        UINT8 "NDX_UINT8"
+        UINT16 "NDX_UINT16"
+        UINT32 "NDX_UINT32"
+        UINT64 "NDX_UINT64"
+        FLOAT32 "NDX_FLOAT32"
+        FLOAT64 "NDX_FLOAT64"
+        COMPLEX64 "NDX_COMPLEX64"
+        COMPLEX128 "NDX_COMPLEX128"
 
-cdef enum Kind:
-    KIND_BOOL
-    KIND_INT
-    KIND_UINT
-    KIND_FLOAT
-    KIND_COMPLEX
+    # In the order of promotion.
+    enum:
+        KIND_BOOL "NDX_KIND_BOOL"
+        KIND_INT "NDX_KIND_INT"
+        KIND_UINT "NDX_KIND_UINT"
+        KIND_FLOAT "NDX_KIND_FLOAT"
+        KIND_COMPLEX "NDX_KIND_COMPLEX"
 
-cdef Py_ssize_t itemsize_of[NDTYPES]
-cdef int kind_of[NDTYPES]
+    const Py_ssize_t *itemsize_of "ndx_itemsizes"
+    const int *kind_of "ndx_kinds"
+    const char **names_of_dtypes "ndx_dtype_names"
+
 cdef int typenum_of[NDTYPES]
 cdef int promote_table[NDTYPES][NDTYPES]
 

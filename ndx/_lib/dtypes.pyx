@@ -17,10 +17,7 @@ import numpy as np
 
 cnp.import_array()
 
-cdef tuple NAMES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64", "complex64", "complex128",
-)
+cdef tuple NAMES = tuple([names_of_dtypes[code].decode() for code in range(NDTYPES)])
 
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
 cdef object Dtype = np.dtype
@@ -33,8 +30,6 @@ cdef char SWAPPED = c'>' if sys.byteorder == "little" else c'<'
 
 cdef void fill_tables():
     cdef int code, other, i
-    kinds = {"b": KIND_BOOL, "i": KIND_INT, "u": KIND_UINT, "f": KIND_FLOAT,
-             "c": KIND_COMPLEX}
     for i in range(64):
         code_of_typenum[i] = -1
     # 'long' and 'long long' get the same code if their sizes are equal.
@@ -42,8 +37,6 @@ cdef void fill_tables():
         dtype = np.dtype(char)
         code_of_typenum[<int>dtype.num] = DTYPES.index(dtype)
     for code in range(NDTYPES):
-        itemsize_of[code] = DTYPES[code].itemsize
-        kind_of[code] = kinds[DTYPES[code].kind]
         typenum_of[code] = DTYPES[code].num
         builtin[code] = <PyObject *>DTYPES[code]
         for other in range(NDTYPES):
@@ -164,7 +157,7 @@ cdef int store_scalar(object scalar, int dtype, char *out) except -1:
         real = scalar
         (<float *>out)[0] = <float>real
         return 0
-    if dtype >= COMPLEX64:
+    if kind_of[dtype] == KIND_COMPLEX:
         if not isinstance(scalar, complex):
             scalar = complex(scalar)
         if dtype == COMPLEX64:

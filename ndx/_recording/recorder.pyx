@@ -25,7 +25,7 @@ from ndx._blocks.block cimport (
     ESCAPED, Block, BlockParent, block_note, block_serial, observers,
 )
 from ndx._context.context cimport placing_backend, scope_of
-from ndx._lib.dtypes cimport dtype_object
+from ndx._lib.dtypes cimport NDTYPES, dtype_object
 from ndx._lib.layout cimport shape_tuple
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport raise_later
@@ -331,7 +331,7 @@ cdef class Recorder:
         self.depth = depth
         self.backends, self.workspaces, self.threads = [], [], []
         self.lines, self.stacks, self.shapes = [], [], []
-        self.dtypes = [dtype_object(code).name for code in range(13)]
+        self.dtypes = [dtype_object(code).name for code in range(NDTYPES)]
         self.codes, self.numbers = [], {}
 
     def start(self):

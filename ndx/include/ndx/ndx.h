@@ -29,13 +29,8 @@ extern "C" {
 #define NDX_API_VERSION 1
 #define NDX_API_NAME "ndx._capi.C_API"
 
-enum {
-    NDX_BOOL = 0,
-    NDX_INT8, NDX_INT16, NDX_INT32, NDX_INT64,
-    NDX_UINT8, NDX_UINT16, NDX_UINT32, NDX_UINT64,
-    NDX_FLOAT32, NDX_FLOAT64,
-    NDX_COMPLEX64, NDX_COMPLEX128
-};
+/* The codes of the dtypes: NDX_BOOL, NDX_INT8, ..., NDX_COMPLEX128. */
+#include "dtypes.h"
 
 /* Flags of ndx_acquire: properties that the array must have. */
 enum {

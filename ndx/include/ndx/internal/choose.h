@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <ndx/dtypes.h>
 #include "cpu.h"
 
 typedef struct { uint64_t first, second; } ndx_pair;
@@ -159,17 +160,18 @@ static inline void ndx_clip(char **args, ptrdiff_t rows, const ptrdiff_t *row_st
 #define NDX_CLIP_AS(name)                                                                \
     NDX_CALL_BEST(ndx_clip_##name, n, (args, rows, row_steps, n, steps, low, high));     \
     break
+    NDX_DTYPES_ARE(13); /* bounds have no meaning for bools and complex numbers */
     switch (dtype) {
-    case 1: NDX_CLIP_AS(i8);
-    case 2: NDX_CLIP_AS(i16);
-    case 3: NDX_CLIP_AS(i32);
-    case 4: NDX_CLIP_AS(i64);
-    case 5: NDX_CLIP_AS(u8);
-    case 6: NDX_CLIP_AS(u16);
-    case 7: NDX_CLIP_AS(u32);
-    case 8: NDX_CLIP_AS(u64);
-    case 9: NDX_CLIP_AS(f32);
-    default: NDX_CLIP_AS(f64);
+    case NDX_INT8: NDX_CLIP_AS(i8);
+    case NDX_INT16: NDX_CLIP_AS(i16);
+    case NDX_INT32: NDX_CLIP_AS(i32);
+    case NDX_INT64: NDX_CLIP_AS(i64);
+    case NDX_UINT8: NDX_CLIP_AS(u8);
+    case NDX_UINT16: NDX_CLIP_AS(u16);
+    case NDX_UINT32: NDX_CLIP_AS(u32);
+    case NDX_UINT64: NDX_CLIP_AS(u64);
+    case NDX_FLOAT32: NDX_CLIP_AS(f32);
+    case NDX_FLOAT64: NDX_CLIP_AS(f64);
     }
 }
 #endif

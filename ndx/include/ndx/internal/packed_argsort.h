@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <ndx/dtypes.h>
 #include "cpu.h"
 
 #define NDX_SIGN ((uint64_t)1 << 63)
@@ -155,12 +156,12 @@ NDX_RANKING(f64)
 
 #define NDX_RANK_CALL(F, ARGS)                                                          \
     switch (dtype) {                                                                    \
-    case 3: F##_i32 ARGS; break;                                                        \
-    case 4: F##_i64 ARGS; break;                                                        \
-    case 7: F##_u32 ARGS; break;                                                        \
-    case 8: F##_u64 ARGS; break;                                                        \
-    case 9: F##_f32 ARGS; break;                                                        \
-    default: F##_f64 ARGS; break;                                                       \
+    case NDX_INT32: F##_i32 ARGS; break;                                                 \
+    case NDX_INT64: F##_i64 ARGS; break;                                                 \
+    case NDX_UINT32: F##_u32 ARGS; break;                                                \
+    case NDX_UINT64: F##_u64 ARGS; break;                                                \
+    case NDX_FLOAT32: F##_f32 ARGS; break;                                               \
+    case NDX_FLOAT64: F##_f64 ARGS; break;                                               \
     }
 
 static inline void ndx_range(ndx_ranking *job, const char *x, ptrdiff_t step,

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ndx/dtypes.h>
+
 #define NDX_TOGETHER 16
 
 /* The number of elements before the first NaN: NaN is sorted last. */
@@ -80,25 +82,27 @@ NDX_SEARCH(u64, uint64_t)
 NDX_SEARCH(f32, float)
 NDX_SEARCH(f64, double)
 
-/* A call by dtype, in the order of `DType` in _lib/dtypes.pxd. */
+/* A call by dtype: complex numbers are not searched. */
+NDX_DTYPES_ARE(13);
 #define NDX_SEARCH_BY(dtype, CALL)                                                       \
     switch (dtype) {                                                                     \
-    case 1: CALL(i8)                                                                     \
-    case 2: CALL(i16)                                                                    \
-    case 3: CALL(i32)                                                                    \
-    case 4: CALL(i64)                                                                    \
-    case 6: CALL(u16)                                                                    \
-    case 7: CALL(u32)                                                                    \
-    case 8: CALL(u64)                                                                    \
-    case 9: CALL(f32)                                                                    \
-    case 10: CALL(f64)                                                                   \
-    default: CALL(u8)                                                                    \
+    case NDX_INT8: CALL(i8)                                                              \
+    case NDX_INT16: CALL(i16)                                                            \
+    case NDX_INT32: CALL(i32)                                                            \
+    case NDX_INT64: CALL(i64)                                                            \
+    case NDX_UINT16: CALL(u16)                                                           \
+    case NDX_UINT32: CALL(u32)                                                           \
+    case NDX_UINT64: CALL(u64)                                                           \
+    case NDX_FLOAT32: CALL(f32)                                                          \
+    case NDX_FLOAT64: CALL(f64)                                                          \
+    case NDX_BOOL: case NDX_UINT8: CALL(u8)                                              \
     }
 
 static inline ptrdiff_t ndx_ordered(const char *x, ptrdiff_t step, ptrdiff_t n,
                                     int dtype) {
 #define NDX_CALL(name) return ndx_ordered_##name(x, step, n);
     NDX_SEARCH_BY(dtype, NDX_CALL)
+    return n;
 #undef NDX_CALL
 }
 

@@ -13,6 +13,7 @@
 
 #include "arithmetic.h"
 #include "cpu.h"
+#include <ndx/dtypes.h>
 #include "fill.h"
 
 typedef struct { float real, imag; } ndx_complex64;
@@ -119,17 +120,18 @@ static inline void ndx_count_8(const char *x, ptrdiff_t step, size_t n, size_t *
     *result = total;
 }
 
-/* A call by dtype, in the order of `DType` in _lib/dtypes.pxd. */
+/* A call by dtype. */
+NDX_DTYPES_ARE(13);
 #define NDX_BY_DTYPE(dtype, F, n, ARGS)                                                  \
     switch (dtype) {                                                                     \
-    case 0: case 1: case 5: F##_8 ARGS; break;                                           \
-    case 2: case 6: NDX_CALL_BEST(F##_16, n, ARGS); break;                               \
-    case 3: case 7: NDX_CALL_BEST(F##_32, n, ARGS); break;                               \
-    case 4: case 8: NDX_CALL_BEST(F##_64, n, ARGS); break;                               \
-    case 9: NDX_CALL_BEST(F##_float32, n, ARGS); break;                                  \
-    case 10: NDX_CALL_BEST(F##_float64, n, ARGS); break;                                 \
-    case 11: NDX_CALL_BEST(F##_complex64, n, ARGS); break;                               \
-    case 12: NDX_CALL_BEST(F##_complex128, n, ARGS); break;                              \
+    case NDX_BOOL: case NDX_INT8: case NDX_UINT8: F##_8 ARGS; break;                     \
+    case NDX_INT16: case NDX_UINT16: NDX_CALL_BEST(F##_16, n, ARGS); break;              \
+    case NDX_INT32: case NDX_UINT32: NDX_CALL_BEST(F##_32, n, ARGS); break;              \
+    case NDX_INT64: case NDX_UINT64: NDX_CALL_BEST(F##_64, n, ARGS); break;              \
+    case NDX_FLOAT32: NDX_CALL_BEST(F##_float32, n, ARGS); break;                        \
+    case NDX_FLOAT64: NDX_CALL_BEST(F##_float64, n, ARGS); break;                        \
+    case NDX_COMPLEX64: NDX_CALL_BEST(F##_complex64, n, ARGS); break;                    \
+    case NDX_COMPLEX128: NDX_CALL_BEST(F##_complex128, n, ARGS); break;                  \
     }
 
 static inline size_t ndx_count(const char *x, ptrdiff_t step, size_t n, int dtype) {
@@ -335,14 +337,14 @@ static inline int ndx_offsets(ptrdiff_t *offsets, const char *index, ptrdiff_t i
     size_t i;
     int bad = 0;
     switch (dtype) {
-    case 1: NDX_OFFSETS(int8_t)
-    case 2: NDX_OFFSETS(int16_t)
-    case 3: NDX_OFFSETS(int32_t)
-    case 5: NDX_OFFSETS(uint8_t)
-    case 6: NDX_OFFSETS(uint16_t)
-    case 7: NDX_OFFSETS(uint32_t)
+    case NDX_INT8: NDX_OFFSETS(int8_t)
+    case NDX_INT16: NDX_OFFSETS(int16_t)
+    case NDX_INT32: NDX_OFFSETS(int32_t)
+    case NDX_UINT8: NDX_OFFSETS(uint8_t)
+    case NDX_UINT16: NDX_OFFSETS(uint16_t)
+    case NDX_UINT32: NDX_OFFSETS(uint32_t)
     /* As in NumPy, uint64 is taken as int64. */
-    default:
+    case NDX_INT64: case NDX_UINT64:
         if (index_step == 8 && stride == 1 && !more) {
             return ndx_wrap(offsets, index, n, length);
         }

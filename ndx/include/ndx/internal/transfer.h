@@ -11,6 +11,7 @@
 
 #include "arithmetic.h"
 #include "cpu.h"
+#include <ndx/dtypes.h>
 #include "fill.h"
 
 #define NDX_SHORT_ROW 16
@@ -152,21 +153,25 @@ NDX_CASTS_TO_COMPLEX(c128, ndx_cast_complex128, v.real, v.imag)
 typedef void (*ndx_cast)(char *out, ptrdiff_t out_step, const char *x, ptrdiff_t x_step,
                          ptrdiff_t n);
 
-/* The cast between two dtypes, in the order of `DType` in _lib/dtypes.pxd; NULL: none. */
+/* The cast between two dtypes; NULL: none, as of complex numbers to real ones. */
 static inline ndx_cast ndx_cast_between(int dtype, int into) {
-#define NDX_ROW(from)                                                                    \
-    {ndx_cast_##from##_bool, ndx_cast_##from##_i8, ndx_cast_##from##_i16,                \
-     ndx_cast_##from##_i32, ndx_cast_##from##_i64, ndx_cast_##from##_u8,                 \
-     ndx_cast_##from##_u16, ndx_cast_##from##_u32, ndx_cast_##from##_u64,                \
-     ndx_cast_##from##_f32, ndx_cast_##from##_f64, ndx_cast_##from##_c64,                \
-     ndx_cast_##from##_c128}
-#define NDX_COMPLEX_ROW(from)                                                            \
-    {ndx_cast_##from##_bool, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-     ndx_cast_##from##_c64, ndx_cast_##from##_c128}
-    static const ndx_cast table[13][13] = {
-        NDX_ROW(bool), NDX_ROW(i8), NDX_ROW(i16), NDX_ROW(i32), NDX_ROW(i64),
-        NDX_ROW(u8), NDX_ROW(u16), NDX_ROW(u32), NDX_ROW(u64), NDX_ROW(f32),
-        NDX_ROW(f64), NDX_COMPLEX_ROW(c64), NDX_COMPLEX_ROW(c128)};
+#define NDX_REAL_CASTS(from)                                                             \
+    [NDX_INT8] = ndx_cast_##from##_i8, [NDX_INT16] = ndx_cast_##from##_i16,              \
+    [NDX_INT32] = ndx_cast_##from##_i32, [NDX_INT64] = ndx_cast_##from##_i64,            \
+    [NDX_UINT8] = ndx_cast_##from##_u8, [NDX_UINT16] = ndx_cast_##from##_u16,            \
+    [NDX_UINT32] = ndx_cast_##from##_u32, [NDX_UINT64] = ndx_cast_##from##_u64,          \
+    [NDX_FLOAT32] = ndx_cast_##from##_f32, [NDX_FLOAT64] = ndx_cast_##from##_f64
+#define NDX_OTHER_CASTS(from)                                                            \
+    [NDX_BOOL] = ndx_cast_##from##_bool, [NDX_COMPLEX64] = ndx_cast_##from##_c64,        \
+    [NDX_COMPLEX128] = ndx_cast_##from##_c128
+#define NDX_ROW(code, from) [NDX_##code] = {NDX_REAL_CASTS(from), NDX_OTHER_CASTS(from)}
+    NDX_DTYPES_ARE(13);
+    static const ndx_cast table[NDX_DTYPE_COUNT][NDX_DTYPE_COUNT] = {
+        NDX_ROW(BOOL, bool), NDX_ROW(INT8, i8), NDX_ROW(INT16, i16), NDX_ROW(INT32, i32),
+        NDX_ROW(INT64, i64), NDX_ROW(UINT8, u8), NDX_ROW(UINT16, u16),
+        NDX_ROW(UINT32, u32), NDX_ROW(UINT64, u64), NDX_ROW(FLOAT32, f32),
+        NDX_ROW(FLOAT64, f64), [NDX_COMPLEX64] = {NDX_OTHER_CASTS(c64)},
+        [NDX_COMPLEX128] = {NDX_OTHER_CASTS(c128)}};
     return table[dtype][into];
 }
 
