@@ -102,12 +102,16 @@ static int64_t ndx_narrow_int(PyObject *x, int type) {
     const char *cell = NDX_CELL(x);
     int is_signed = ndx_narrow_types[type].kind == 'i';
     if (ndx_narrow_types[type].itemsize == 1) {
-        return is_signed ? *(const int8_t *)cell : *(const uint8_t *)cell;
+        return is_signed ? (int64_t)*(const int8_t *)cell
+                         : (int64_t)*(const uint8_t *)cell;
     }
     if (ndx_narrow_types[type].itemsize == 2) {
-        return is_signed ? *(const int16_t *)cell : *(const uint16_t *)cell;
+        return is_signed ? (int64_t)*(const int16_t *)cell
+                         : (int64_t)*(const uint16_t *)cell;
     }
-    return is_signed ? *(const int32_t *)cell : *(const uint32_t *)cell;
+    /* Cast each: the common type of the two is unsigned. */
+    return is_signed ? (int64_t)*(const int32_t *)cell
+                     : (int64_t)*(const uint32_t *)cell;
 }
 
 /* Whether a narrow type has an integer. */
