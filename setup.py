@@ -78,7 +78,8 @@ HOT = [
     "ndx._methods.indexing", "ndx._methods.numpy_dispatch",
     "ndx._methods.numpy_function_table", "ndx._methods.operators",
     "ndx._methods.selection", "ndx._methods.ufuncs", "ndx._methods.values",
-    "ndx._numpy.functions", "ndx._numpy.wrappers", "ndx._shared",
+    "ndx._numpy.*functions", "ndx._numpy.order_statistics", "ndx._numpy.wrappers",
+    "ndx._shared",
     "ndx.backends._pool.pool", "ndx.backends._pool.store", "ndx.backends.base",
     "ndx.backends.host", "ndx.backends.pooled",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ from ndx._methods.values cimport (
 
 # So many elements are computed one by one, where NumPy's crossing takes longer.
 cdef enum:
-    FEW = 256
+    FEW = 1024
 
 # NumPy's ufunc -> the operation of ndx that computes it.
 cdef dict KNOWN = {}

@@ -145,59 +145,69 @@ cdef bint are_integers(BaseArray x) noexcept:
     return x is not None and x.ndim == 1 and x.dtype == INT64 and x.size < LARGE
 
 
-cdef int64_t int_at(const Operands *operands, int op, Py_ssize_t i) noexcept:
-    """Return an element of an operand that `are_integers` knows."""
-    cdef BaseArray x = <BaseArray>operands.arrays[op]
-    return (<int64_t *>(operands.data[op] + i * x.strides[0]))[0]
+cdef void range_of(const char *data, Py_ssize_t step, Py_ssize_t count, int64_t *low,
+                   int64_t *high) noexcept:
+    """Set the smallest and the largest of 0, -1 and some int64."""
+    low[0], high[0] = 0, -1
+    for _ in range(count):
+        low[0] = min(low[0], (<const int64_t *>data)[0])
+        high[0] = max(high[0], (<const int64_t *>data)[0])
+        data += step
 
 
 cdef bint are_within(BaseArray x, int64_t low, int64_t end) except -1:
     """Whether each of some integers is at least one bound, and below the other."""
     cdef Operands operands
-    cdef Py_ssize_t i
+    cdef int64_t least = 0, most = 0
     operands.count = 0
     put(&operands, x)
     locate(&operands)
-    for i in range(x.size):
-        if not low <= int_at(&operands, 0, i) < end:
-            return False
+    range_of(operands.data[0], x.strides[0], x.size, &least, &most)
     recheck_all(&operands)
-    return True
+    return low <= least and most < end
 
 
 cdef object bincount(Row row, PyObject **given):
     """x, weights, minlength"""
     cdef BaseArray x = array_in(given[0]), weights = array_in(given[1]), counts
     cdef Operands operands
-    cdef Py_ssize_t length = 0, i
-    cdef int64_t *at
+    cdef Py_ssize_t length = 0, step, weight_step = 0
+    cdef int64_t low = 0, high = 0
+    cdef const char *at
+    cdef const char *weight
     if given[1] != NULL and weights is None and <object>given[1] is not None \
-            or not are_integers(x) or not read_int(given[2], &length) or length < 0 \
-            or not are_within(x, 0, LARGE):
+            or not are_integers(x) or not read_int(given[2], &length) or length < 0:
         return NotImplemented
     if weights is not None and (weights.dtype != FLOAT64 or weights.ndim != 1):
         return NotImplemented
     operands.count = 0
     put(&operands, x)
     locate(&operands)
-    for i in range(x.size):
-        length = max(length, int_at(&operands, 0, i) + 1)
-    counts = new_array(0, INT64 if weights is None else FLOAT64, 1, &length, NULL, True)
-    # The allocation may have run Python.
-    if not are_integers(x) or not are_within(x, 0, length) \
-            or weights is not None and weights.size != x.size:
+    range_of(operands.data[0], x.strides[0], x.size, &low, &high)
+    if low < 0 or high >= LARGE:
         return NotImplemented
+    length = max(length, high + 1)
+    counts = new_array(0, INT64 if weights is None else FLOAT64, 1, &length, NULL, True)
+    # The allocation may have run Python, which may have changed the operands.
     put(&operands, counts)
     if weights is not None:
         put(&operands, weights)
+        weight_step = weights.strides[0]
     locate(&operands)
-    for i in range(x.size):
-        at = <int64_t *>operands.data[1] + int_at(&operands, 0, i)
-        if weights is None:
-            at[0] += 1
+    if not are_integers(x) or weights is not None and weights.size != x.size:
+        return NotImplemented
+    at, step = operands.data[0], x.strides[0]
+    weight = operands.data[2] if weights is not None else NULL
+    for _ in range(x.size):
+        high = (<const int64_t *>at)[0]
+        if not 0 <= high < length:
+            return NotImplemented
+        if weight == NULL:
+            (<int64_t *>operands.data[1])[high] += 1
         else:
-            (<double *>at)[0] += (
-                <double *>(operands.data[2] + i * weights.strides[0]))[0]
+            (<double *>operands.data[1])[high] += (<const double *>weight)[0]
+            weight += weight_step
+        at += step
     recheck_all(&operands)
     return counts
 
