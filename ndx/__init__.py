@@ -144,6 +144,7 @@ _import_hooks.register_on_import(
         "numba.typed": "ndx.numba",
         "opt_einsum.backends.dispatch": "ndx.opt_einsum",
         "pandas": "ndx.pandas",
+        "polars": "ndx.polars",
         "scipy._external.array_api_compat.common._helpers": "ndx.array_api_compat",
         "scipy._lib._array_api_override": "ndx.array_api_compat",
         "scipy._lib.array_api_compat.common._helpers": "ndx.array_api_compat",

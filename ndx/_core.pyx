@@ -739,6 +739,18 @@ cdef class NDArray(NumPyMethods):
         """
         return self.__array__(dtype, copy)
 
+    def __arrow_array__(self, type: Any = None) -> Any:
+        """Return a PyArrow array, over the same memory unless a copy is needed."""
+        from pyarrow import array
+
+        return array(numpy_view(self), type=type)
+
+    def __jax_array__(self) -> Any:
+        """Return a copy as an array of JAX, which takes its arrays for constants."""
+        from jax.numpy import array
+
+        return array(numpy_view(self))
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface; exports the memory until the array dies."""
