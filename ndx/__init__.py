@@ -131,6 +131,12 @@ _set_namespace(
 __all__ = _star_names(globals() | _LATER)
 
 
+# The keys of `ndx._library_borders.BORDERS`, which is imported with the first of them.
+_BORDERED = (
+    "astropy.table bokeh.models.sources dask.array lightgbm networkx patsy "
+    "sklearn.model_selection sparse sympy uncertainties unyt xarray zarr"
+).split()
+
 # Modules that register NDArrays with other libraries, when these are imported.
 _import_hooks.register_on_import(
     {
@@ -158,7 +164,8 @@ _import_hooks.register_on_import(
         "xarray.core.indexing": "ndx.xarray",
         "xarray.core.missing": "ndx.xarray",
         "xarray.ufuncs": "ndx.xarray",
-    },
+    }
+    | {each: f"ndx._library_borders {each}" for each in _BORDERED},
     _environ.get("NDX_ADAPTERS", "all"),
 )
 

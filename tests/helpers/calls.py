@@ -56,6 +56,7 @@ class Library:
         text = (FOLDER / f"{name}.txt").read_text("utf-8")
         setup, *parts = re.split(r"^\[([^\]]*)\]$", text, flags=re.MULTILINE)
         self.once, _, self.each = setup.partition("\n\n")
+        self.known = None
         self.chapters = {}
         for title, lines in zip(parts[::2], parts[1::2], strict=True):
             self.chapters[title] = [
@@ -63,9 +64,11 @@ class Library:
             ]
 
     def load(self):
-        """Import what the calls need; an ImportError if it is not there."""
-        self.known = {"np": np}
-        exec(self.once, self.known)
+        """Import what the calls need, once; an ImportError if it is not there."""
+        if self.known is None:
+            known = {"np": np}
+            exec(self.once, known)
+            self.known = known
 
     def calls(self, title):
         """Return the calls of a chapter; none if its module is not there."""
