@@ -23,7 +23,7 @@ def outcomes(library, title, kind):
         library.load()
     except ImportError as error:
         pytest.skip(str(error))
-    found = [outcome(library, kind, call) for call in library.calls(title)]
+    found = [outcome(library, kind, call) for call in library.calls(title, kind)]
     counts = Counter(filter(None, found))
     known = {each: counts.pop(each, 0) for each in ("right", "refused")}
     assert not counts, f"with {kind} arrays:\n" + "\n".join(counts)
