@@ -132,10 +132,11 @@ __all__ = _star_names(globals() | _LATER)
 
 
 # The keys of `ndx._library_borders.BORDERS`, which is imported with the first of them.
-_BORDERED = (
-    "astropy.table bokeh.models.sources dask.array lightgbm networkx patsy "
-    "sklearn.model_selection sparse sympy uncertainties unyt xarray zarr"
-).split()
+_BORDERED = [
+    *("astropy.table", "bokeh.models.sources", "dask.array", "lightgbm", "networkx"),
+    *("patsy", "sklearn.model_selection", "sparse", "sympy", "uncertainties", "unyt"),
+    *("xarray", "zarr"),
+]
 
 # Modules that register NDArrays with other libraries, when these are imported.
 _import_hooks.register_on_import(

@@ -9,14 +9,15 @@ from ndx._borders import ITEMS, RESULTS, VALUE, VIEW, Border, install
 
 __all__ = ["BORDERS", "register"]
 
+_ITEM = "__getitem__ __setitem__"
 _NETWORKX = "networkx:Graph"
 _VIEWS = "networkx.classes.reportviews"
 _PATSY = "patsy.categorical"
 _SEARCH = "sklearn.model_selection._search"
-_ZARR = "zarr.core.indexing"
-_SELECTIONS = "basic coordinate mask orthogonal"
-_SELECTORS = " ".join(
-    f"{verb}_{kind}_selection" for verb in ("get", "set") for kind in _SELECTIONS.split()
+_SELECTIONS = " ".join(
+    f"{verb}_{kind}_selection"
+    for verb in ("get", "set")
+    for kind in ("basic", "coordinate", "orthogonal")
 )
 
 # The module of a library after whose import they are installed -> borders.
@@ -80,11 +81,9 @@ BORDERS = {
     ),
     "xarray": (Border("xarray:Variable", "_broadcast_indexes", {"key": ITEMS}),),
     "zarr": (
-        Border("zarr:Array", f"__getitem__ __setitem__ {_SELECTORS}", {"selection": ITEMS}),
-        *(
-            Border(f"{_ZARR}:{kind}", "__getitem__ __setitem__", {"selection": ITEMS})
-            for kind in ("OIndex", "VIndex")
-        ),
+        Border("zarr:Array", f"{_ITEM} {_SELECTIONS}", {"selection": ITEMS}),
+        Border("zarr.core.indexing:OIndex", _ITEM, {"selection": ITEMS}),
+        Border("zarr.core.indexing:VIndex", _ITEM, {"selection": ITEMS}),
         Border("zarr.core.common", "parse_shapelike", {"data": ITEMS}),
     ),
 }

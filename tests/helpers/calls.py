@@ -58,6 +58,7 @@ class Library:
         text = (FOLDER / f"{name}.txt").read_text("utf-8")
         setup, *parts = re.split(r"^\[([^\]]*)\]$", text, flags=re.MULTILINE)
         self.once, _, self.each = setup.partition("\n\n")
+        self.name = name
         self.known = None
         self.chapters = {}
         for title, lines in zip(parts[::2], parts[1::2], strict=True):
