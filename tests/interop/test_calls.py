@@ -17,6 +17,11 @@ CHAPTERS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _no_leak():
+    """Let libraries keep arrays: caches have the arguments of the last call."""
+
+
 def outcomes(library, title, kind):
     """Return how often calls of a chapter are right or refused, and what is wrong."""
     try:
