@@ -133,8 +133,16 @@ __all__ = _star_names(globals() | _LATER)
 
 # The keys of `ndx._library_borders.BORDERS`, which is imported with the first of them.
 _BORDERED = [
-    *("astropy.table", "bokeh.models.sources", "dask.array", "lightgbm", "networkx"),
-    *("patsy", "sklearn.model_selection", "sparse", "sympy", "uncertainties", "unyt"),
+    *("astropy.table", "bokeh.models.sources", "cv2", "dask.array", "lightgbm"),
+    *(
+        "networkx",
+        "patsy",
+        "sklearn.model_selection",
+        "sparse",
+        "sympy",
+        "uncertainties",
+        "unyt",
+    ),
     *("xarray", "zarr"),
 ]
 

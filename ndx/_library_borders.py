@@ -29,6 +29,7 @@ BORDERS = {
     "bokeh.models.sources": (
         Border("bokeh.models.sources:ColumnDataSource", "stream", {"new_data": VALUE}),
     ),
+    "cv2": (Border("cv2", "*", {"*": ITEMS}),),
     "dask.array": (
         Border("dask.array:Array", "__getitem__", {"index": ITEMS}),
         Border("dask.array:Array", "__setitem__", {"key": ITEMS}),
