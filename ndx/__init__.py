@@ -131,6 +131,21 @@ _set_namespace(
 __all__ = _star_names(globals() | _LATER)
 
 
+# The keys of `ndx._library_borders.BORDERS`, which is imported with the first of them.
+_BORDERED = [
+    *("astropy.table", "bokeh.models.sources", "cv2", "dask.array", "lightgbm"),
+    *(
+        "networkx",
+        "patsy",
+        "sklearn.model_selection",
+        "sparse",
+        "sympy",
+        "uncertainties",
+        "unyt",
+    ),
+    *("xarray", "zarr"),
+]
+
 # Modules that register NDArrays with other libraries, when these are imported.
 _import_hooks.register_on_import(
     {
@@ -144,6 +159,7 @@ _import_hooks.register_on_import(
         "numba.typed": "ndx.numba",
         "opt_einsum.backends.dispatch": "ndx.opt_einsum",
         "pandas": "ndx.pandas",
+        "polars": "ndx.polars",
         "scipy._external.array_api_compat.common._helpers": "ndx.array_api_compat",
         "scipy._lib._array_api_override": "ndx.array_api_compat",
         "scipy._lib.array_api_compat.common._helpers": "ndx.array_api_compat",
@@ -157,7 +173,8 @@ _import_hooks.register_on_import(
         "xarray.core.indexing": "ndx.xarray",
         "xarray.core.missing": "ndx.xarray",
         "xarray.ufuncs": "ndx.xarray",
-    },
+    }
+    | {each: f"ndx._library_borders {each}" for each in _BORDERED},
     _environ.get("NDX_ADAPTERS", "all"),
 )
 

@@ -35,10 +35,11 @@ Parameters
 owner : str
     The module or class that has them: "pandas.core.indexing:_LocationIndexer".
 names : str
-    Their names there, separated by spaces. The library's classes may inherit them.
+    Their names there, separated by spaces. The library's classes may inherit them. "*"
+    for all builtin functions of a module, whose arguments have no names.
 arguments : dict of str to int
     The names of the arguments that are converted, and how: `VIEW`, `VALUE`, `ITEMS`,
-    `CELLS` or `RESULTS`.
+    `CELLS` or `RESULTS`. With "*" for a name, all arguments are.
 """
 
 cdef enum:
@@ -167,8 +168,24 @@ cdef tuple argument_names(object function):
     return tuple(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
 
 
+def adapted_in_all(function, border):
+    """Return a function like a builtin one; all its arguments are converted."""
+    cdef int how = border.arguments["*"]
+
+    def call(*args, **kwargs):
+        for name, value in kwargs.items():
+            kwargs[name] = convert(value, how)
+        return function(*[convert(value, how) for value in args], **kwargs)
+
+    result = functools.wraps(function)(call)
+    result.border = border
+    return result
+
+
 def adapted(function, border):
     """Return a function like `function` that is given NumPy's arrays."""
+    if "*" in border.arguments:
+        return adapted_in_all(function, border)
     cdef dict by_name = border.arguments
     cdef tuple names = argument_names(function)
     cdef tuple by_position = tuple(
@@ -232,7 +249,11 @@ def install(library, borders, answers=None):
     missing = []
     owners = {}
     for border in borders:
-        for name in border.names.split():
+        names = border.names.split()
+        if names == ["*"]:
+            names = [name for name, value in vars(resolve_name(border.owner)).items()
+                     if inspect.isbuiltin(value)]
+        for name in names:
             try:
                 if border.owner not in owners:
                     owners[border.owner] = resolve_name(border.owner)

@@ -37,7 +37,9 @@ from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
     html_of, item_of, list_of, read_scalar, readable, scalar_of, text_of, text_of_dead,
 )
-from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
+from ndx._methods.exports cimport (
+    array_interface, as_numpy, cuda_array_interface, export_dlpack,
+)
 from ndx._methods.files cimport commit, flush
 from ndx._methods.indexing cimport get_item, items_of, set_item
 from ndx._methods.moving cimport (
@@ -704,14 +706,7 @@ cdef class NDArray(NumPyMethods):
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
         """Return a NumPy array, over the same memory unless a copy is needed."""
-        view = numpy_view(self)
-        if dtype is not None and np.dtype(dtype) != view.dtype:
-            if copy is False:
-                raise ValueError(
-                    f"an array of {dtype_object(self.dtype)} can't be seen as {dtype} "
-                    "without a copy")
-            return view.astype(dtype)
-        return view.copy() if copy else view
+        return as_numpy(self, dtype, copy)
 
     def to_numpy(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
         """Return a NumPy array over the same memory, as `numpy.asarray` does.
@@ -738,6 +733,16 @@ cdef class NDArray(NumPyMethods):
         array([0, 1, 2])
         """
         return self.__array__(dtype, copy)
+
+    def __arrow_array__(self, type: Any = None) -> Any:
+        """Return a PyArrow array, over the same memory unless a copy is needed."""
+        from pyarrow import array
+        return array(numpy_view(self), type=type)
+
+    def __jax_array__(self) -> Any:
+        """Return a copy as an array of JAX, which takes its arrays for constants."""
+        from jax.numpy import array
+        return array(numpy_view(self))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """NDArrays in h5py.
 
 Nobody has to import this module: ndx does when h5py is imported. ``read_direct`` and
-``write_direct`` of datasets take objects of NumPy's class only, and are given views of
-NDArrays instead. All else in h5py takes NDArrays as it is.
+``write_direct`` of datasets, and masks, have to be of NumPy's class, and are given as
+views of NDArrays instead. All else in h5py takes NDArrays as it is.
 
 Examples
 --------
@@ -14,13 +14,14 @@ Examples
 NDArray([0., 1., 2.])
 """
 
-from ndx._borders import VIEW, Border, install
+from ndx._borders import ITEMS, VIEW, Border, install
 
 __all__ = ["BORDERS", "register"]
 
 BORDERS = (
     Border("h5py._hl.dataset:Dataset", "read_direct", {"dest": VIEW}),
     Border("h5py._hl.dataset:Dataset", "write_direct", {"source": VIEW}),
+    Border("h5py._hl.dataset:Dataset", "__getitem__ __setitem__", {"args": ITEMS}),
 )
 
 

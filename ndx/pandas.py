@@ -61,6 +61,8 @@ BORDERS = (
     Border("pandas:Index", "__new__", {"data": VALUE}),
     Border("pandas", "array", {"data": ITEMS}),
     Border("pandas", "unique factorize", {"values": VALUE}),
+    # A matrix without rows has columns all the same.
+    Border("pandas.core.internals.construction", "to_arrays", {"data": VALUE}),
     # Elements of lists, records and results of functions, which are numbers.
     Border("pandas._libs.lib", "maybe_convert_objects", {"objects": CELLS}),
     *_all_of(_INDEXERS, "__getitem__", {"key": ITEMS}),

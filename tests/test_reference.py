@@ -14,7 +14,7 @@ import ndx
 ROOT = Path(__file__).parents[1]
 # Modules that register NDArrays with other libraries, for these libraries alone.
 REGISTRATION = {"dask", "einops", "h5py", "numba", "threadpoolctl", "torch", "xarray"}
-REGISTRATION |= {"array_api_compat", "opt_einsum", "pandas", "scipy", "zarr"}
+REGISTRATION |= {"array_api_compat", "opt_einsum", "pandas", "polars", "scipy", "zarr"}
 
 
 @pytest.fixture(scope="module")

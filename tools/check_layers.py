@@ -27,8 +27,9 @@ LAYERS = [
     ("_fusing",), ("_cuda", "cuda"),
     ("memory",), ("__init__",), ("_pipelines", "metrics", "parallel"),
     ("_clusters", "distributed"),
-    ("_borders", "array_api_compat", "dask", "einops", "h5py", "numba", "opt_einsum",
-     "pandas", "scipy", "threadpoolctl", "torch", "xarray", "zarr"),
+    ("_borders", "_library_borders", "array_api_compat", "dask", "einops", "h5py",
+     "numba", "opt_einsum", "pandas", "polars", "scipy", "threadpoolctl", "torch",
+     "xarray", "zarr"),
     ("_cli", "__main__", "testing"),
 ]  # fmt: skip
 

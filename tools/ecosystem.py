@@ -3,7 +3,8 @@
 Each row of `tables.ecosystem` names the tests of a library. A line of the page says
 which version they ran with, and how many passed. If a test fails, nothing is written.
 The line of a library that is not installed keeps what an earlier run has found.
-A second table is made of what the tests of `READERS` record: who shares memory.
+Two more tables are made of what tests record: those of `READERS`, who shares memory,
+and those of `CALLS`, how many calls of a library are answered as with NumPy's arrays.
 
 Usage: ``python tools/ecosystem.py [--check] [ARGUMENTS OF PYTEST]``; a check runs and
 writes nothing, and fails if the page is not of the table.
@@ -14,7 +15,7 @@ import re
 import sys
 from collections import Counter
 from fnmatch import fnmatchcase
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 from tables.ecosystem import LIBRARIES, Library
@@ -28,6 +29,8 @@ HEAD = (
 )
 BEGIN_READERS = "<!-- Who reads memory is written by `make test-ecosystem`. -->\n\n"
 READERS = "tests/interop/test_memory_readers.py"
+BEGIN_CALLS = "<!-- The calls are counted by `make test-ecosystem`. -->\n\n"
+CALLS = "tests/interop/test_calls.py"
 LINE = re.compile(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| .* \|$", re.MULTILINE)
 NOT_RUN = ("-", "not run")
 
@@ -38,6 +41,7 @@ class Outcomes:
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
         self.readers: dict[str, dict[str, str]] = {}
+        self.calls: dict[str, Counter[str]] = {}
 
     def pytest_runtest_logreport(self, report) -> None:
         """Note a test that was called, or that was not because of its set-up."""
@@ -48,6 +52,11 @@ class Outcomes:
         if report.when == "call" and "reader" in noted:
             row = self.readers.setdefault(noted["reader"], {})
             row[noted["layout"]] = noted["outcome"]
+        if report.when == "call" and "calls" in noted:
+            library, right, refused = noted["calls"]
+            self.calls.setdefault(library, Counter()).update(
+                {"right": right, "refused": refused}
+            )
 
     def pytest_collectreport(self, report) -> None:
         """Note a file that could not be read; one that was skipped has no tests."""
@@ -123,6 +132,23 @@ def readers(table: str, found: dict[str, dict[str, str]]) -> str:
     return head + "".join(f"{name}{rest}\n" for name, rest in lines.items())
 
 
+def calls(table: str, found: dict[str, Counter[str]]) -> str:
+    """Return the table of calls: what was found, and else what it was before."""
+    lines = dict(re.findall(r"^(\| `[^`]+` )(\|.*)$", table, re.MULTILINE))
+    distributions = packages_distributions()
+    for name, counts in found.items():
+        package = name.partition(".")[0]
+        number = platform.python_version()
+        if package != "python":
+            number = version(distributions[package][0])
+        right, refused = counts["right"], counts["refused"]
+        cells = (number, str(right + refused), str(right), str(refused))
+        lines[f"| `{name}` "] = f"| {' | '.join(cells)} |"
+    head = "| library | version | calls | right | refused |\n|---|---|---|---|---|\n"
+    ordered = sorted(lines.items(), key=lambda line: line[0].lower())
+    return head + "".join(f"{name}{rest}\n" for name, rest in ordered)
+
+
 def check(text: str) -> list[str]:
     """Return what is wrong with the table of a page."""
     _, table, _ = parts(text)
@@ -140,7 +166,7 @@ def files() -> list[str]:
     """Return the files of all tests, as arguments of pytest."""
     patterns = {p.partition("::")[0] for each in LIBRARIES for p in each.tests}
     found = {path for pattern in patterns for path in ROOT.glob(pattern)}
-    found.add(ROOT / READERS)
+    found |= {ROOT / READERS, ROOT / CALLS}
     return sorted(str(p.relative_to(ROOT)) for p in found if p.suffix == ".py")
 
 
@@ -161,6 +187,9 @@ def main(arguments: list[str]) -> int:
     if outcomes.readers:
         before, table, after = parts(text, BEGIN_READERS)
         text = before + readers(table, outcomes.readers) + after
+    if outcomes.calls:
+        before, table, after = parts(text, BEGIN_CALLS)
+        text = before + calls(table, outcomes.calls) + after
     before, table, after = parts(text)
     results = earlier(table)
     for library in LIBRARIES:

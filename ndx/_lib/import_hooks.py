@@ -71,15 +71,16 @@ class _Finder:
 
 def _register(ours):
     """Call ``register()`` of one of our modules; its failure is only a warning."""
+    name, *arguments = ours.split()
     try:
-        module = importlib.import_module(ours)
+        module = importlib.import_module(name)
         if not hasattr(module, "register"):  # it is being imported
-            _waiting.add(ours)
+            _waiting.add(name)
             return
-        module.register()
+        module.register(*arguments)
     except Exception as error:
         warnings.warn(
-            f"{ours} could not register NDArrays ({type(error).__name__}: {error}); "
+            f"{name} could not register NDArrays ({type(error).__name__}: {error}); "
             f"the library works without",
             RuntimeWarning,
             stacklevel=2,
@@ -123,7 +124,8 @@ def register_on_import(table, names="all"):
     ----------
     table : dict of str to str
         The names of other libraries' modules, and of the module of ours for each, whose
-        ``register()`` is called: at once, if the other has been imported already.
+        ``register()`` is called: at once, if the other has been imported already. Words
+        after the name of a module of ours are its arguments.
     names : str
         The libraries for which this is done, separated by commas; "all" or "none".
 

@@ -3,6 +3,8 @@
 from itertools import islice
 from operator import index
 
+import numpy as np
+
 from cpython.object cimport PyObject
 
 from ndx._array.dispatch cimport device_engine
@@ -13,9 +15,22 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.copies cimport copy_into
 from ndx._files.mapping cimport Mapped, MappedFile, find_mapping
+from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.display cimport readable
 
 from ndx._files.mapping import make_private
+
+
+cdef object as_numpy(BaseArray x, object dtype, object copy):
+    """Return a NumPy array, over the same memory unless a copy is needed."""
+    view = numpy_view(x)
+    if dtype is not None and np.dtype(dtype) != view.dtype:
+        if copy is False:
+            raise ValueError(
+                f"an array of {dtype_object(x.dtype)} can't be seen as {dtype} "
+                "without a copy")
+        return view.astype(dtype)
+    return view.copy() if copy else view
 
 
 cdef object array_interface(BaseArray x):

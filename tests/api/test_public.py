@@ -23,6 +23,7 @@ LATER = {
     "numpy",
     "opt_einsum",
     "pandas",
+    "polars",
     "scipy",
     "testing",
     "threadpoolctl",

@@ -82,6 +82,11 @@ def in_a_table(x):
     return import_module("pyarrow").table({"a": x})
 
 
+def flipped_by_opencv(x):
+    """Flip rows; a number would be one of OpenCV's scalars, of four channels."""
+    return import_module("cv2").flip(x if x.ndim else x[None], 0)
+
+
 def written_to_hdf5(x):
     file = import_module("h5py").File(io.BytesIO(), "w")
     file["x"] = x
@@ -261,7 +266,12 @@ READERS = {
         "PIL",
         lambda x: import_module("PIL.Image").frombytes("L", (1, nbytes(x)), x),
     ),
-    "cv2.flip(x, 0)": Reader("cv2", called("cv2", "flip", 0)),
+    "cv2.flip(x, 0)": Reader(
+        "cv2",
+        flipped_by_opencv,
+        lambda made: np.empty(0) if made is None else made,
+        empties=False,
+    ),
     "file['x'] = x (h5py)": Reader(
         "h5py", written_to_hdf5, lambda made: made[...], dtypes=FEW
     ),

@@ -1,6 +1,7 @@
 """Functions of other libraries that are given NumPy's arrays for ours."""
 
 import inspect
+import math
 import pickle
 import subprocess
 import sys
@@ -137,6 +138,19 @@ def test_keywords_and_other_arguments(library):
     assert value is x
     assert type(other) is type(third) is np.ndarray
     assert type(library.identity(x, other=x)[1]) is np.ndarray
+
+
+def test_all_builtin_functions_of_a_module(library):
+    """Their arguments have no names that could be asked for."""
+    library.power, library.number = math.pow, 3
+    library.identity_of = library.identity
+    install("bordered", [Border("bordered", "*", {"*": ITEMS})])
+    assert library.power(ndx.asarray(2.0), ndx.asarray(3)) == 8.0
+    assert (library.power.__name__, library.number) == ("pow", 3)
+    assert library.identity is library.identity_of
+    once = library.power
+    install("bordered", [Border("bordered", "*", {"*": ITEMS})])
+    assert library.power is once
 
 
 def test_the_function_is_the_same_for_readers(library):

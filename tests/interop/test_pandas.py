@@ -96,3 +96,40 @@ def test_operators_in_place_are_those_of_numpys_arrays(name, kind):
         assert type(found) is type(expected)
         assert np.asarray(found).tolist() == np.asarray(expected).tolist()
     assert x.tolist() == before.tolist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.Series,
+        pd.Index,
+        pd.array,
+        lambda x: pd.Series(x, copy=False),
+        lambda x: pd.Series(pd.Index(x)),
+        lambda x: pd.DataFrame({"a": x}),
+        lambda x: pd.DataFrame(x[:, None]),
+        lambda x: pd.DataFrame(x[:, None], copy=False),
+        lambda x: pd.DataFrame({"b": [1, 2]}).assign(a=x)[["a"]],
+    ],
+)
+def test_memory_is_shared_where_numpys_is(make):
+    """pandas 3 copies arrays of NumPy, which may be written, and no others."""
+    found = []
+    for xp in (np, ndx):
+        x = xp.asarray([1.0, 2.0])
+        made = make(x)
+        x[0] = 9.0
+        found.append(np.asarray(made).ravel().tolist())
+    assert found[0] == found[1]
+
+
+def test_results_outlive_the_workspace():
+    with ndx.workspace():
+        x = ndx.asarray([1.0, 2.0])
+        frame = pd.DataFrame([{"loss": x.sum(), "all": x}])
+        frame["d"] = x.mean()
+        series = pd.Series([x.sum(), x.max()])
+    assert frame["loss"].tolist() == [3.0]
+    assert frame["all"][0].tolist() == [1.0, 2.0]
+    assert frame.mean(numeric_only=True).tolist() == [3.0, 1.5]
+    assert series.describe()["mean"] == 2.5

@@ -200,3 +200,22 @@ def test_ndx_imports_none_of_the_libraries():
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
+
+
+def test_hooks_of_borders_are_those_of_their_table():
+    import ndx
+    from ndx._library_borders import BORDERS
+
+    assert sorted(ndx._BORDERED) == sorted(BORDERS)
+
+
+def test_a_module_for_several_libraries_is_told_which(monkeypatch):
+    """Words after the name of a module of ours are arguments of its `register`."""
+    told = []
+    ours, theirs = types.ModuleType("ours_of_two"), types.ModuleType("theirs_of_two")
+    ours.register = told.append
+    monkeypatch.setitem(sys.modules, "ours_of_two", ours)
+    monkeypatch.setitem(sys.modules, "theirs_of_two", theirs)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    import_hooks.register_on_import({"theirs_of_two": "ours_of_two theirs_of_two"})
+    assert told == ["theirs_of_two"]

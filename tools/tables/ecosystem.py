@@ -91,13 +91,14 @@ LIBRARIES = (
         "lets these two methods take NDArrays (`ndx.h5py`)",
     ),
     Library(
-        "pandas", "pandas", (f"{INTEROP}pandas.py", f"{INTEROP}pandas_expressions.py"),
+        "pandas", "pandas",
+        (f"{INTEROP}pandas.py", f"{INTEROP}calls.py::*[[]pandas:*"),
         "NDArrays as values, keys and operands; results are pandas' own",
         "gives it NumPy's arrays (`ndx.pandas`)",
     ),
     Library(
         "matplotlib", "matplotlib",
-        (f"{INTEROP}matplotlib.py",),
+        (f"{INTEROP}matplotlib.py", f"{INTEROP}calls.py::*[[]matplotlib:*"),
         "draws NDArrays", "a method `to_numpy`",
     ),
     Library(
