@@ -1,13 +1,13 @@
 """Libraries answer for our arrays what they do for NumPy's, or refuse; never otherwise.
 
-The calls are in `calls`, a file for each library; `helpers.calls` says how it is read.
-The table of docs/interop.md that counts them is made of these tests.
+The calls are in `calls`, a file for each library; `helpers.library_calls` says how it
+is read. The table of docs/interop.md that counts them is made of these tests.
 """
 
 from collections import Counter
 
 import pytest
-from helpers.calls import FOLDER, KINDS, Library, outcome
+from helpers.library_calls import FOLDER, KINDS, Library, outcome
 
 LIBRARIES = {path.stem: Library(path.stem) for path in sorted(FOLDER.glob("*.txt"))}
 CHAPTERS = [
