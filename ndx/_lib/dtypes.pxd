@@ -35,6 +35,7 @@ cdef int promote_table[NDTYPES][NDTYPES]
 
 cdef object dtype_object(int code)
 cdef int known_code(object dtype) except -2
+cdef int find_code(object dtype) except -2
 cdef int dtype_code(object dtype) except -1
 cdef int code_or_none(object dtype) noexcept
 # Returns -1 for an empty list.

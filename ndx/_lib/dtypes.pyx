@@ -83,16 +83,20 @@ cdef int known_code(object dtype) except -2:
     return code_or_none(dtype)
 
 
-cdef int dtype_code(object dtype) except -1:
-    """Return the code of a dtype-like object, or raise TypeError."""
+cdef int find_code(object dtype) except -2:
+    """Return the code of a dtype-like object; -1: none of ours."""
     cdef int code = known_code(dtype)
-    if code >= 0:
-        return code
-    if dtype is not None and not isinstance(dtype, cnp.dtype):
+    if code < 0 and not isinstance(dtype, cnp.dtype):
         try:
             code = code_or_none(Dtype(dtype))
         except TypeError:
-            pass
+            return -1
+    return code
+
+
+cdef int dtype_code(object dtype) except -1:
+    """Return the code of a dtype-like object, or raise TypeError."""
+    cdef int code = -1 if dtype is None else find_code(dtype)
     if code < 0:
         raise TypeError(
             f"{dtype!r} is not a dtype of the array API; "

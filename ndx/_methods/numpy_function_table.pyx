@@ -232,9 +232,10 @@ cdef class Row:
         try:
             return vectorcall(self.composite, args, count,
                               <PyObject *>names if more else NULL)
-        except MemoryError:
-            raise
-        except Exception:
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            # What the handler of a signal raises meanwhile is not of the steps.
+            if not import_module("ndx._numpy.composites").is_of_steps(error):
+                raise
             return NotImplemented
 
     cdef object compute_tuple(self, tuple args, dict kwargs):

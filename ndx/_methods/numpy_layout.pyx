@@ -23,8 +23,8 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport dot
 from ndx._compute.sorting cimport MAX_ITERATED, places_in, search
 from ndx._lib.dtypes cimport (
-    BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none,
-    itemsize_of, kind_of, known_code,
+    BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, find_code,
+    itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, count_elements, parse_shape, reshape_strides, shape_tuple,
@@ -102,12 +102,7 @@ cdef bint is_real_floating(BaseArray x) noexcept:
 
 cdef bint stays_plain(BaseArray x, object dtype) except -1:
     """Whether a cast is one of ndx's: to one of its dtypes, and not complex to real."""
-    cdef int code = known_code(dtype)
-    try:
-        if code < 0:
-            code = code_or_none(np.dtype(dtype))
-    except TypeError:
-        return False
+    cdef int code = find_code(dtype)
     return code >= 0 and (kind_of[x.dtype] != KIND_COMPLEX
                           or kind_of[code] == KIND_COMPLEX)
 
@@ -346,12 +341,7 @@ cdef bint sorts_plainly(BaseArray x, object axis, object kind, object order,
 
 cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy):
     """Return a cast to one of ndx's dtypes; None for what is left to NumPy."""
-    cdef int code = known_code(dtype)
-    if code < 0:
-        try:
-            code = code_or_none(np.dtype(dtype))
-        except TypeError:
-            return None
+    cdef int code = find_code(dtype)
     if code < 0 or (
             kind_of[x.dtype] == KIND_COMPLEX and kind_of[code] != KIND_COMPLEX):
         return None

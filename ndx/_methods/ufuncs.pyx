@@ -117,6 +117,12 @@ cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,
     return call_function(function, inputs, kwargs)
 
 
+cdef bint is_binary(KnownUfunc known) noexcept:
+    """Whether ndx computes a ufunc of two numbers, with one result."""
+    return known is not None and known.ufunc.nin == 2 and known.ufunc.nout == 1 \
+        and not known.is_matmul and not known.is_vecdot
+
+
 cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
     """Compute `at` for a few indices of arrays with one axis; False: left to NumPy."""
     cdef BaseArray x, places, values = None
@@ -127,8 +133,7 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
     cdef Py_ssize_t[3] steps = [0, 0, 0]
     cdef Py_ssize_t i, one = 1
     cdef int64_t index
-    if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
-            or known.is_matmul or known.is_vecdot or len(inputs) != 3 \
+    if not is_binary(known) or len(inputs) != 3 \
             or not is_array(inputs[0]) or not is_array(inputs[1]) or reporting != 0:
         return False
     x, places = inputs[0], inputs[1]
@@ -232,8 +237,7 @@ cdef object compute_known(KnownUfunc known, tuple inputs):
 cdef object compute_outer(KnownUfunc known, tuple inputs):
     """Compute all pairs of elements; NotImplemented: left to NumPy."""
     cdef BaseArray x, y
-    if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
-            or known.is_matmul or known.is_vecdot or len(inputs) != 2 \
+    if not is_binary(known) or len(inputs) != 2 \
             or not all_ours(inputs) or known.narrow and any_narrow(inputs):
         return NotImplemented
     x, y = inputs
@@ -299,8 +303,7 @@ cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
     cdef char *args[3]
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t count = x.size - 1
-    if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
-            or known.is_matmul or known.is_vecdot or known.ufunc.may_set_error \
+    if not is_binary(known) or known.ufunc.may_set_error \
             or not -1 <= axis <= 0 or x.ndim != 1 or not x.c_contiguous \
             or not 0 <= count < LARGE or reporting != 0:
         return NotImplemented

@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 
-__all__ = ["composite"]
+__all__ = ["composite", "is_of_steps"]
 
 # Modules whose functions know more than arrays, or keep state.
 _FOREIGN = ("numpy.ma", "numpy.random", "numpy.testing", "numpy.polynomial")
@@ -46,6 +46,21 @@ def composite(function):
                     _ours[id(getattr(module, name))] = found
     code = getattr(function, "_implementation", function)
     return _rebound(code) if isinstance(code, types.FunctionType) else None
+
+
+def is_of_steps(error):
+    """Return whether code of NumPy or ndx has raised an error, and none of a user's.
+
+    Composites call no function of a user's. Handlers of signals and finalizers run in
+    between.
+    """
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None:
+        return True
+    module = at.tb_frame.f_globals.get("__name__", "")
+    return module.partition(".")[0] in ("ndx", "numpy")
 
 
 def _is_numpys(name):

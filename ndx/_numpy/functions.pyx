@@ -23,8 +23,8 @@ from ndx._compute.manipulation cimport join, rolled, same_lengths, tiled
 from ndx._compute.sequences cimport array_of, from_sequence
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport (
-    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, kind_of,
-    known_code, promote_table,
+    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, dtype_object, find_code, kind_of,
+    promote_table,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape
 from ndx._methods.numpy_dispatch cimport call_function
@@ -57,12 +57,7 @@ cdef int code_of(PyObject *given, bint *known) except -2:
     cdef int code = -1
     known[0] = True
     if given != NULL and <object>given is not None:
-        code = known_code(<object>given)
-        if code < 0:
-            try:
-                code = code_or_none(np.dtype(<object>given))
-            except TypeError:
-                pass
+        code = find_code(<object>given)
         known[0] = code >= 0
     return code
 

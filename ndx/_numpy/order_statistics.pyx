@@ -41,13 +41,17 @@ cdef BaseArray flat_doubles(PyObject *given):
     return x if x.ndim == 1 else flat_view(x)
 
 
-cdef bint ends_with_nan(BaseArray x) except -1:
-    """Whether there is a NaN among sorted elements in one axis."""
+cdef BaseArray sorted_doubles(PyObject *given):
+    """Return what `flat_doubles` returns, sorted; None also if there is a NaN."""
+    cdef BaseArray x = flat_doubles(given)
     cdef Operands operands
+    if x is None:
+        return None
+    sort_in_place(x, 0, False)
     operands.count = 0
     put(&operands, x)
     locate(&operands)
-    return isnan((<double *>operands.data[0])[x.size - 1])
+    return None if isnan((<double *>operands.data[0])[x.size - 1]) else x
 
 
 cdef object median(Row row, PyObject **given):
@@ -59,11 +63,8 @@ cdef object median(Row row, PyObject **given):
         if given[1] != NULL and <object>given[1] is not None \
                 and read_axis(given[1], 1, 0) < 0:
             return NotImplemented
-        x = flat_doubles(given[0])
+        x = sorted_doubles(given[0])
         if x is None:
-            return NotImplemented
-        sort_in_place(x, 0, False)
-        if ends_with_nan(x):
             return NotImplemented
     else:
         if x is None or x.dtype != FLOAT64 or not 0 < x.size <= FEW:
@@ -121,11 +122,8 @@ cdef object quantile(Row row, PyObject **given):
     x = array_in(given[0])
     if x is None or x.dtype != FLOAT64:
         return NotImplemented
-    x = flat_doubles(given[0])
+    x = sorted_doubles(given[0])
     if x is None:
-        return NotImplemented
-    sort_in_place(x, 0, False)
-    if ends_with_nan(x):
         return NotImplemented
     operands.count = 0
     put(&operands, x)

@@ -1,5 +1,6 @@
 """Functions of few elements that ndx computes itself have NumPy's results."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -172,3 +173,22 @@ def test_numbers_of_numbers_are_numbers():
     assert type(ndx.numpy.sqrt(2)) is type(x)
     with ndx.numpy.errstate(all="raise"), pytest.raises(FloatingPointError):
         ndx.numpy.log(0)
+
+
+@pytest.mark.parametrize("error", [ValueError, TimeoutError])
+def test_what_interrupts_the_steps_of_a_function_is_raised(error):
+    """As by the handler of a signal, which runs between two steps."""
+    x = ndx.numpy.arange(3.0)
+    ndx.numpy.polyval(x, x)
+
+    def interrupt(frame, event, argument):
+        if frame.f_code.co_name == "polyval":
+            raise error("time is up")
+
+    previous = sys.getprofile()
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(error, match="time is up"):
+            ndx.numpy.polyval(x, x)
+    finally:
+        sys.setprofile(previous)

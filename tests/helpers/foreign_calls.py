@@ -16,6 +16,7 @@ A call is an expression, after statements if need be ("; "). What it says after 
 - "as an array": it is about the object, which has no dimensions with ndx.
 """
 
+import ast
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -66,8 +67,31 @@ class Library:
                 Call(*line.split("  # ")) for line in lines.splitlines() if line
             ]
 
+    def missing(self, title):
+        """Return the name of a module that a chapter needs, if it is not installed."""
+        imports = [
+            node
+            for node in ast.parse(self.once).body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        names = [
+            name
+            for node in imports
+            for name in (
+                [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else [each.name for each in node.names]
+            )
+        ]
+        _, _, need = title.partition(", needs ")
+        for name in [*names, need.partition(",")[0]]:
+            top = name.partition(".")[0]
+            if top and find_spec(top) is None:
+                return top
+        return None
+
     def load(self):
-        """Import what the calls need, once; an ImportError if it is not there."""
+        """Import what the calls need, once."""
         if self.known is None:
             known = {"np": np}
             exec(self.once, known)
@@ -76,11 +100,6 @@ class Library:
     def calls(self, title, kind):
         """Return the calls of a chapter with a kind of arrays."""
         calls = self.chapters[title]
-        if kind == "empty" and title.endswith(", not empty"):
-            return []
-        _, _, need = title.partition(", needs ")
-        if need and find_spec(need) is None:
-            return []
         found = re.search(r", (\w+) in (\w+)$", title)
         if found is None:
             return calls
