@@ -6,8 +6,7 @@ import types
 import numpy as np
 
 from ndx._core import NDArray
-from ndx._numpy.calls import call_function
-from ndx._numpy.wrappers import NumPyUfunc
+from ndx._numpy.wrappers import NumPyUfunc, call_function
 
 __all__ = ["ndarray", "timedelta64", "ufunc", "void"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ndx._numpy.calls import call_function
+from ndx._numpy.wrappers import call_function
 
 __all__ = ["load"]
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from ndx._lib.bit_generators import StandIn, numpy_generator, seed_of
-from ndx._numpy.calls import call_function
-from ndx._numpy.wrappers import NumPyFunction
+from ndx._numpy.wrappers import NumPyFunction, call_function
 
 __all__ = ["Generator", "RandomState", "default_rng"]
 

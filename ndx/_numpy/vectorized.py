@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ndx._numpy.calls import call_function
+from ndx._numpy.wrappers import call_function
 
 __all__ = ["vectorize"]
 

@@ -10,14 +10,14 @@ import numpy as np
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._methods.numpy_dispatch cimport call_function, compute_call
+from ndx._methods.numpy_dispatch cimport call_function as dispatch, compute_call
 from ndx._methods.numpy_function_table cimport Row, row_of
 from ndx._methods.ufuncs cimport (
     KnownUfunc, compute_known, compute_number, compute_outer, compute_over,
     compute_ufunc, known_ufunc,
 )
 
-__all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
+__all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc", "call_function"]
 
 cdef extern from "Python.h":
     object bind "PyMethod_New" (object function, object instance)
@@ -211,7 +211,7 @@ cdef class NumPyUfunc:
         nin, nargs = self.ufunc.nin, self.ufunc.nargs
         if len(args) > nin:
             if len(args) > nargs or "out" in kwargs:
-                return call_function(self.ufunc, args, kwargs)
+                return dispatch(self.ufunc, args, kwargs)
             kwargs["out"] = args[nin:] + (None,) * (nargs - len(args))
             args = args[:nin]
         return self.compute("__call__", args, kwargs)
@@ -225,7 +225,7 @@ cdef class NumPyUfunc:
             result = compute_over(self.ufunc, "reduce", array, axis)
             if result is not NotImplemented:
                 return result
-        return call_function(self.ufunc.reduce, (array,), given(dict(
+        return dispatch(self.ufunc.reduce, (array,), given(dict(
             axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where,
             initial=NO_VALUE if initial is ... else initial)))
 
@@ -236,13 +236,13 @@ cdef class NumPyUfunc:
             result = compute_over(self.ufunc, "accumulate", array, axis)
             if result is not NotImplemented:
                 return result
-        return call_function(self.ufunc.accumulate, (array,), given(dict(
+        return dispatch(self.ufunc.accumulate, (array,), given(dict(
             axis=axis, dtype=dtype, out=out)))
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: DTypeLike = None,
                  out: Any = None) -> Any:
         """Reduce slices of an axis; see `numpy.ufunc.reduceat`."""
-        return call_function(self.ufunc.reduceat, (array, indices), given(dict(
+        return dispatch(self.ufunc.reduceat, (array, indices), given(dict(
             axis=axis, dtype=dtype, out=out)))
 
     def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:
@@ -251,7 +251,7 @@ cdef class NumPyUfunc:
             result = compute_outer(self.known, (A, B))
             if result is not NotImplemented:
                 return result
-        return call_function(self.ufunc.outer, (A, B), kwargs)
+        return dispatch(self.ufunc.outer, (A, B), kwargs)
 
     def at(self, a: Any, indices: Any, *b: Any) -> None:
         """Compute in place at indices, unbuffered; see `numpy.ufunc.at`."""
@@ -274,6 +274,14 @@ cdef class NumPyUfunc:
         return getattr(self.ufunc, name)
 
 
+def call_function(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Return the result of a function of NumPy, with NDArrays for NumPy's arrays.
+
+    For modules in Python.
+    """
+    return dispatch(function, args, kwargs)
+
+
 cdef class NumPyIndexer:
     """One of NumPy's objects that make arrays by indexing: `mgrid`, `r_`, ...
 
@@ -291,7 +299,7 @@ cdef class NumPyIndexer:
         self.__doc__ = indexer.__doc__
 
     def __getitem__(self, key: Any) -> Any:
-        return call_function(self.indexer.__getitem__, (key,), {})
+        return dispatch(self.indexer.__getitem__, (key,), {})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.indexer, name)
