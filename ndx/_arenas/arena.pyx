@@ -97,8 +97,9 @@ cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
         return
     found = runs.get(name)
     if found is None:
-        if len(runs) < NAMES:
-            runs[name] = (cycle, 1)
+        if len(runs) == NAMES:
+            del runs[next(iter(runs))]           # the oldest
+        runs[name] = (cycle, 1)
         return
     last, count = found
     if count == IN_A_ROW:

@@ -53,6 +53,17 @@ def test_a_first_cycle_that_is_smaller_than_all_others(told):
     assert "spill='grow'" in text
 
 
+def test_the_warning_comes_after_many_other_names(told):
+    for number in range(300):
+        for size in (10, 1000, 1000):
+            with ndx.workspace(f"other {number}"):
+                ndx.ones(size)
+        ndx.workspace(f"other {number}").destroy()
+    cycles([10, *[1000] * 40])
+    [text] = told()
+    assert "'hinted' has spilled in 16 cycles in a row" in text
+
+
 @pytest.mark.parametrize(
     ("policies", "sizes"),
     [
