@@ -75,7 +75,7 @@ HOT = [
     "ndx._blocks.*", "ndx._compute.[!glnp]*", "ndx._compute.loops",
     "ndx._context.context", "ndx._context.scopes", "ndx._core", "ndx._fusing.replay",
     "ndx._lib.dtypes", "ndx._lib.layout", "ndx._methods.exports",
-    "ndx._methods.indexing", "ndx._methods.numpy_dispatch",
+    "ndx._methods.indexing", "ndx._methods.method_rows", "ndx._methods.numpy_dispatch",
     "ndx._methods.numpy_function_table", "ndx._methods.operators",
     "ndx._methods.selection", "ndx._methods.ufuncs", "ndx._methods.values",
     "ndx._numpy.*functions", "ndx._numpy.order_statistics", "ndx._numpy.wrappers",

@@ -76,7 +76,6 @@ from ndx._lib.errors import (
     WorkspaceError,
 )
 from ndx._methods.numpy_dispatch import load_first as _load_first
-from ndx._methods.numpy_dispatch import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import current_workspace, workspace
@@ -115,7 +114,6 @@ _LATER = {
 }
 
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
-_register_methods(NDArray)
 _load_first("ndx._numpy.functions")
 _load_first("ndx._numpy.indexed_functions")
 _load_first("ndx._numpy.linalg_functions")

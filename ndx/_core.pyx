@@ -58,7 +58,7 @@ from ndx._methods.ufuncs cimport compute_ufunc
 from ndx._methods.values cimport numpy_scalar
 
 from ndx._lib.device import device_of
-from ndx._methods.numpy_methods import set_functions
+from ndx._methods.method_rows import set_rows
 from ndx._methods.pickling import rebuild
 from ndx._methods.rounding import rounded
 
@@ -996,4 +996,4 @@ def set_namespace(module, supported_versions):
     global namespace, versions
     namespace = module
     versions = tuple(supported_versions)
-    set_functions(module)
+    set_rows(module)

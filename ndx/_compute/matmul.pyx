@@ -16,6 +16,7 @@ from ndx._compute.elementwise cimport (
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
+from ndx._compute.numpy_results cimport own_result
 from ndx._compute.passes.parts cimport multiply_steps
 from ndx._compute.reductions cimport combined, distinct, reduce
 from ndx._lib.dtypes cimport (
@@ -31,6 +32,9 @@ __all__ = ["euclidean_norm"]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_Correlate2(object x, object y, int mode)
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MATMUL = find_ufunc("matmul")
@@ -433,6 +437,23 @@ cdef BaseArray flattened(BaseArray x):
     view.strides[0] = itemsize_of[x.dtype]
     set_layout(view)
     return view
+
+
+cdef BaseArray correlated(BaseArray x, BaseArray y, int mode):
+    """Return `numpy.correlate` of two small vectors of one real dtype.
+
+    `mode` is 0 for "valid", 1 for "same", 2 for "full".
+    """
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, y)
+    hold(&operands)
+    try:
+        found = PyArray_Correlate2(view_of(&operands, 0), view_of(&operands, 1), mode)
+    finally:
+        let_go(&operands)
+    return own_result(found)
 
 
 cdef BaseArray flat_norm(BaseArray x):

@@ -6,6 +6,8 @@ cdef enum:
 
 cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1
 cdef BaseArray sorting_indices(BaseArray x, int axis, bint stable)
+cdef BaseArray sorting_by_keys(list keys)
+cdef object partition(BaseArray x, Py_ssize_t place, bint indices)
 cdef BaseArray places_in(BaseArray x, BaseArray values, bint right)
 
 cdef BaseArray ranked(BaseArray x, int axis)

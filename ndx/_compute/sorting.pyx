@@ -226,7 +226,14 @@ cdef extern from "numpy/arrayobject.h":
         NPY_SEARCHLEFT
         NPY_SEARCHRIGHT
     int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
+    ctypedef enum NPY_SELECTKIND:
+        NPY_INTROSELECT
+    cnp.ndarray PyArray_ArgPartition(cnp.ndarray array, cnp.ndarray places, int axis,
+                                     NPY_SELECTKIND kind)
     cnp.ndarray PyArray_ArgSort(cnp.ndarray array, int axis, NPY_SORTKIND kind)
+    cnp.ndarray PyArray_LexSort(object keys, int axis)
+    int PyArray_Partition(cnp.ndarray array, cnp.ndarray places, int axis,
+                          NPY_SELECTKIND kind) except -1
     cnp.ndarray PyArray_SearchSorted(
         cnp.ndarray array, object values, NPY_SEARCHSIDE side, void *sorter)
 
@@ -320,6 +327,46 @@ cdef BaseArray sorting_indices(BaseArray x, int axis, bint stable):
     return indices_of(found)
 
 
+cdef BaseArray sorting_by_keys(list keys):
+    """Return the indices that sort small vectors of one length; the last comes first.
+    """
+    cdef Operands operands
+    operands.count = 0
+    for key in keys:
+        put(&operands, <BaseArray>key)
+    hold(&operands)
+    try:
+        found = PyArray_LexSort([view_of(&operands, i) for i in range(len(keys))], 0)
+    finally:
+        let_go(&operands)
+    return indices_of(found)
+
+
+cdef object partition(BaseArray x, Py_ssize_t place, bint indices):
+    """Put the element of one place of a sorted vector there: smaller ones come before.
+
+    With `indices`, return the indices that do so, and leave `x` as it is.
+    """
+    cdef Operands operands
+    cdef cnp.npy_intp one = 1
+    cdef cnp.ndarray places = cnp.PyArray_EMPTY(1, &one, cnp.NPY_INTP, 0)
+    (<cnp.npy_intp *>cnp.PyArray_DATA(places))[0] = place
+    operands.count = 0
+    put(&operands, x)
+    hold(&operands)
+    found = None
+    try:
+        if indices:
+            found = PyArray_ArgPartition(<cnp.ndarray>view_of(&operands, 0), places, 0,
+                                         NPY_INTROSELECT)
+        else:
+            PyArray_Partition(<cnp.ndarray>view_of(&operands, 0), places, 0,
+                              NPY_INTROSELECT)
+    finally:
+        let_go(&operands)
+    return indices_of(found) if indices else None
+
+
 cdef BaseArray places_in(BaseArray x, BaseArray values, bint right):
     """Return where a few values belong in a sorted vector."""
     cdef Operands operands
@@ -351,6 +398,9 @@ cdef extern from "ndx/internal/packed_argsort.h" nogil:
         int shift
         int bits
         Py_ssize_t budget
+    const Py_ssize_t NDX_INSERTED
+    void ndx_insert(const char *x, Py_ssize_t step, char *out, Py_ssize_t out_step,
+                    Py_ssize_t n, int dtype)
     void ndx_range(Ranking *job, const char *x, Py_ssize_t step, Py_ssize_t n,
                    int dtype)
     bint ndx_is_counted(const Ranking *job, Py_ssize_t n)
@@ -365,6 +415,7 @@ cdef enum:
     MOVES = 8                    # for each element, until another sort is taken
 
 cdef enum Phase:
+    INSERT
     RANGE
     PLACE
     PACK
@@ -388,7 +439,9 @@ cdef void run_phase(void *arg, char **data, const Walk *walk) noexcept nogil:
     at = [data[0], data[1]]
     start_walk(last, index)
     while True:
-        if job.phase == RANGE:
+        if job.phase == INSERT:
+            ndx_insert(at[0], step, at[1], out_step, n, job.dtype)
+        elif job.phase == RANGE:
             ndx_range(&job.ranking, at[0], step, n, job.dtype)
         elif job.phase == PLACE:
             ndx_place(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
@@ -428,13 +481,17 @@ cdef BaseArray ranked(BaseArray x, int axis):
         walk.strides[1][i], walk.strides[1][i + 1] = \
             walk.strides[1][i + 1], walk.strides[1][i]
     job.dtype = x.dtype
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, result)
+    if x.shape[axis] <= NDX_INSERTED:
+        job.phase = INSERT
+        compute_on(&operands, &walk, run_phase, &job, large)
+        return result
     job.ranking.low = ~<uint64_t>0
     job.ranking.high = 0
     job.ranking.bits = ndx_highest_bit(x.shape[axis] | 1) + 1
     job.ranking.budget = MOVES * x.size
-    operands.count = 0
-    put(&operands, x)
-    put(&operands, result)
     hold(&operands)
     try:
         job.phase = RANGE

@@ -69,17 +69,18 @@ cdef int code_or_none(object dtype) noexcept:
     return -1 if cnp.PyDataType_HASFIELDS(dtype) else code_of_typenum[num]
 
 
-# Python's and NumPy's types of numbers -> the code of their dtype.
-cdef dict CODES_OF_TYPES = {
+# Python's and NumPy's types of numbers, and names -> the code of their dtype.
+cdef dict CODES = {
     **{described.type: code for code, described in enumerate(DTYPES)},
+    **{name: code for code, name in enumerate(NAMES)},
     bool: BOOL, int: code_or_none(Dtype(int)), float: FLOAT64, complex: COMPLEX128,
 }
 
 
 cdef int known_code(object dtype) except -2:
-    """Return the code of an ``np.dtype`` or a type of numbers; -1: it is another."""
-    if isinstance(dtype, type):
-        return CODES_OF_TYPES.get(dtype, -1)
+    """Return the code of an ``np.dtype``, a type of numbers or a name; -1: another."""
+    if isinstance(dtype, type) or type(dtype) is str:
+        return CODES.get(dtype, -1)
     return code_or_none(dtype)
 
 

@@ -36,6 +36,7 @@ cdef class Call:
 
 cdef object call_function(object function, tuple args, dict kwargs)
 cdef object dispatch_function(object function, object types, tuple args, dict kwargs)
+cdef object compute_method(Row row, PyObject **given, dict kwargs)
 cdef object call_method(str name, tuple args, dict kwargs)
 cdef object compute_function(object function, tuple args, dict kwargs)
 cdef object compute_call(Row row, PyObject **args, Py_ssize_t count, object names)

@@ -45,7 +45,7 @@ from ndx._lib.dtypes cimport (
     COMPLEX64, DEEPEST, FLOAT32, FLOAT64, code_or_none, is_refused_array, promote_table,
 )
 from ndx._methods.numpy_function_table cimport (
-    CALLING_BACK, SMALL, Row, add_method, row_of,
+    CALLING_BACK, SMALL, Row, row_of,
 )
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
@@ -598,29 +598,6 @@ cdef object compute_call(Row row, PyObject **args, Py_ssize_t count, object name
     return call_row(row, positional, kwargs)
 
 
-# NumPy's functions that a method of the same parameters computes -> how many of them it
-# has by position, and the keywords that it has by another name, or not at all.
-cdef dict METHODS = {
-    "all": (64, ()), "amax": (64, ()), "amin": (64, ()), "any": (64, ()),
-    "argmax": (64, ()), "argmin": (64, ()), "argsort": (4, ()), "around": (2, ()),
-    "clip": (4, ("a_max", "a_min")), "cumprod": (64, ()), "cumsum": (64, ()),
-    "diagonal": (4, ()), "max": (64, ()), "mean": (64, ()), "min": (64, ()),
-    "nonzero": (1, ()), "prod": (64, ()), "ravel": (1, ()), "repeat": (3, ()),
-    "reshape": (2, ("shape",)), "round": (2, ()), "searchsorted": (4, ()),
-    "std": (64, ("correction",)), "sum": (64, ()), "swapaxes": (3, ()),
-    "take": (5, ()), "trace": (5, ()), "transpose": (2, ("axes",)),
-    "var": (64, ("correction",)),
-}
-cdef dict RENAMED = {"amax": "max", "amin": "min", "around": "round"}
-
-
-def register_methods(kind):
-    """Let methods of a class compute those of NumPy's functions that do the same."""
-    for name, (most, lacking) in METHODS.items():
-        add_method(getattr(np, name), getattr(kind, RENAMED.get(name, name)), most,
-                   lacking)
-
-
 def _refuse_fields(prototype, dtype=None, *args, **kwargs):
     """Refuse a structured dtype for `numpy.empty_like`, as CuPy does.
 
@@ -633,18 +610,46 @@ def _refuse_fields(prototype, dtype=None, *args, **kwargs):
             f"np.empty(x.shape, dtype) makes an array of NumPy")
 
 
-cdef object call_method(str name, tuple args, dict kwargs):
-    """Return the result of NumPy's method of that name for the first argument.
+cdef object compute_method(Row row, PyObject **given, dict kwargs):
+    """Return the result of a method: by what computes its row, or by NumPy's.
 
-    Keywords that are `np._NoValue`, or ``...`` as in signatures, are left out.
+    `given` are the array and arguments by parameter (NULL: a default), `kwargs` others.
     """
-    given = {key: value for key, value in kwargs.items()
-             if value is not np._NoValue and value is not ...}
-    function = getattr(np.ndarray, name)
+    cdef list args
+    cdef dict named
+    cdef Py_ssize_t i
+    if row.compute != NULL and not kwargs:
+        result = row.compute(row, given)
+        if result is not NotImplemented:
+            return result
+    args, named = [], dict(kwargs or ())
+    for i in range(len(row.names)):
+        if given[i] == NULL:
+            continue
+        if i == len(args) and i < row.positional:
+            args.append(<object>given[i])
+        else:
+            named[row.names[i]] = <object>given[i]
+    return call_row_of_method(row, tuple(args), named)
+
+
+cdef object call_method(str name, tuple args, dict kwargs):
+    """Return the result of NumPy's method of that name for the first argument."""
+    return call_row_of_method(row_of(getattr(np.ndarray, name)), args, kwargs)
+
+
+cdef object call_row_of_method(Row row, tuple args, dict kwargs):
+    """Return the result of NumPy's method of a row for the first argument.
+
+    Keywords that are `np._NoValue`, as in signatures, are left out.
+    """
+    if not loaded:
+        load_modules()
+    given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     if not holds_number(<BaseArray>args[0]):
-        return call_function(function, args, given)
+        return call_row(row, args, given)
     # The method of an array.
-    result = call_function(function, (same_view(<BaseArray>args[0]), *args[1:]), given)
+    result = call_row(row, (same_view(<BaseArray>args[0]), *args[1:]), given)
     return result if given.get("out") is not None or result is args[len(args) - 1] \
         else like_operand(<BaseArray>args[0], result)
 

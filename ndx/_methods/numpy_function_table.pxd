@@ -18,9 +18,7 @@ cdef class Row:
     cdef tuple names                 # whose parameters these are,
     cdef Py_ssize_t positional       # and how many of them have a place
     cdef object data                 # what it needs besides; for rows that share one
-    cdef object method               # by a method of the first argument; None: none
-    cdef Py_ssize_t most             # how many parameters the method has by position
-    cdef frozenset lacking           # keywords that it has by another name, or not
+    cdef bint is_method              # what computes takes arrays of any kind,
     cdef object whole                # by a function of all arguments and keywords
     cdef bint is_composite           # by NumPy's own code over functions of ndx,
     cdef object composite            # which is made at the first call
@@ -53,5 +51,5 @@ cdef int add_function(object function, str names, Compute compute, object data=*
     except -1
 cdef int add_late(str module, object add) except -1
 cdef int add_whole(object function, object whole) except -1
-cdef int add_method(object function, object method, Py_ssize_t most,
-                    object lacking=*) except -1
+cdef int add_method(object function, str names, Compute compute, object data=*) \
+    except -1

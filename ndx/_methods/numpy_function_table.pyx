@@ -21,7 +21,7 @@ from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
 from ndx._methods.values cimport STORING
 
-__all__ = ["is_computed"]
+__all__ = ["is_computed", "parameters_of"]
 
 cdef extern from "Python.h":
     # Borrowed items of a tuple.
@@ -126,8 +126,6 @@ cdef frozenset OF_SETS = functions("intersect1d setxor1d union1d")
 cdef frozenset SPREADING = functions(
     "broadcast_arrays einsum inner ix_ kron meshgrid outer tensordot vdot")
 
-cdef frozenset NOTHING_LACKS = frozenset()
-
 cdef object DISPATCHER = type(np.sum)
 # Modules that NumPy loads at their first use -> the function that sets their rows.
 cdef dict LATE = {}
@@ -148,7 +146,6 @@ cdef class Row:
         self.function = self.without_dispatch = function
         if type(function) is DISPATCHER:
             self.without_dispatch = function._implementation
-        self.lacking = NOTHING_LACKS
         self.is_linalg = getattr(function, "__module__", None) == "numpy.linalg"
         self.stores = function in STORING
         self.calls_back = function in CALLING_BACK
@@ -176,22 +173,13 @@ cdef class Row:
         """Compute a call, of which keywords follow the arguments; or NotImplemented."""
         cdef PyObject *given[MOST_PARAMETERS]
         cdef Py_ssize_t i, place, more = 0 if names is None else len(<tuple>names)
-        if self.method is not None and count and (
-                type(<object>args[0]) is list or type(<object>args[0]) is tuple):
-            return self.compute_list(args, count, names)
-        if self.method is not None and count and is_array(<object>args[0]):
-            if count > self.most or more and not self.lacking.isdisjoint(names):
-                return NotImplemented
-            # A subclass computes: as an operand, a bound or a mask.
-            for i in range(1, count + more):
-                if is_other_class(<object>args[i]):
-                    return NotImplemented
-            return vectorcall(self.method, args, count,
-                              <PyObject *>names if more else NULL)
         if self.is_composite:
             return self.compute_steps(args, count, names)
         if self.compute == NULL or count > self.positional:
             return NotImplemented
+        if self.is_method and count and (
+                type(<object>args[0]) is list or type(<object>args[0]) is tuple):
+            return self.compute_list(args, count, names)
         for i in range(len(self.names)):
             given[i] = args[i] if i < count else NULL
         for i in range(more):
@@ -199,10 +187,17 @@ cdef class Row:
             if place < 0 or given[place] != NULL:
                 return NotImplemented
             given[place] = args[count + i]
+        if self.is_method:
+            if given[0] == NULL or not is_array(<object>given[0]):
+                return NotImplemented
+            # A subclass computes: as an operand, a bound or a mask.
+            for i in range(1, len(self.names)):
+                if given[i] != NULL and is_other_class(<object>given[i]):
+                    return NotImplemented
         return self.compute(self, given)
 
     cdef object compute_list(self, PyObject **args, Py_ssize_t count, object names):
-        """Compute a call whose first argument is a list or tuple, by its method."""
+        """Compute a call whose first argument is a list or tuple, as an array."""
         cdef PyObject *given[MOST_PARAMETERS]
         cdef Py_ssize_t i, more = 0 if names is None else len(<tuple>names)
         if count + more > MOST_PARAMETERS or placing_device():
@@ -301,6 +296,8 @@ cdef bint is_numpys(object function) except -1:
             type(owner) is np.ufunc and owner in UFUNCS)
     if kind is types.FunctionType:
         return (function.__module__ or "").startswith("numpy")
+    if function is np.r_ or function is np.c_:
+        return True
     # A method of a class that is compiled.
     return getattr(function, "__self__", None) is None and (
         getattr(function, "__module__", None) or "").startswith("numpy.random")
@@ -349,17 +346,23 @@ cdef int add_whole(object function, object whole) except -1:
     return 0
 
 
-cdef int add_method(object function, object method, Py_ssize_t most,
-                    object lacking=()) except -1:
-    """Let a method of the first argument compute a function of NumPy."""
-    cdef Row row = row_of(function)
-    row.method = method
-    row.most = most
-    row.lacking = frozenset(lacking)
+cdef int add_method(object function, str names, Compute compute,
+                    object data=None) except -1:
+    """Let what computes a method compute a function of NumPy, too.
+
+    The first argument is an array, or a list that becomes one.
+    """
+    add_function(function, names, compute, data)
+    row_of(function).is_method = True
     return 0
+
+
+def parameters_of(function):
+    """Return the names of a function's parameters that ndx knows."""
+    return row_of(function).names
 
 
 def is_computed(function):
     """Return whether ndx computes some calls of a function of NumPy."""
     cdef Row row = row_of(function)
-    return row.compute != NULL or row.method is not None or row.whole is not None
+    return row.compute != NULL or row.whole is not None

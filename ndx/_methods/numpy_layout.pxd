@@ -40,5 +40,6 @@ cdef object rounded_floats(BaseArray x, object decimals)
 cdef int reshaped(BaseArray x, object shape, Py_ssize_t *out) except -1
 cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape)
 cdef int set_shape(BaseArray x, object shape) except -1
-cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1
+cdef int replace_layout(BaseArray x, BaseArray other, str instead,
+                        Py_ssize_t references=*) except -1
 cdef int resize(BaseArray x, BaseArray zeros) except -1

@@ -411,12 +411,13 @@ cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
     return view
 
 
-cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
+cdef int replace_layout(BaseArray x, BaseArray other, str instead,
+                        Py_ssize_t references=2) except -1:
     """Give an array the memory, dtype and layout of another one; or raise advice.
 
     Operations and buffers read the layout of an array while they hold a reference to
-    it. So there may be none but the two of the statement: that of the name, and that of
-    the interpreter, which calls this function.
+    it. So there may be none but those of the statement: of the name, of the
+    interpreter, which calls this function, and of its callers.
     """
     cdef Py_ssize_t *dims = x.dims
     cdef Block *block
@@ -424,7 +425,7 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
         raise AttributeError(
             f"a number has one layout, and can't be changed; use x = {instead}")
     # The collector and weak references give new references at any time.
-    if Py_REFCNT(<PyObject *>x) > 2 or <PyObject *>x.base != NULL \
+    if Py_REFCNT(<PyObject *>x) > references or <PyObject *>x.base != NULL \
             or ndx_has_weakrefs(<PyObject *>x):
         raise AttributeError(
             "shape, strides, dtype and size of an NDArray can be changed only while it "
@@ -484,4 +485,4 @@ cdef int resize(BaseArray x, BaseArray zeros) except -1:
             "x = np.resize(x, shape)")
     count = min(x.size, zeros.size)
     target[:count] = flat_view(x)[:count]
-    return replace_layout(x, zeros, "np.resize(x, shape)")
+    return replace_layout(x, zeros, "np.resize(x, shape)", 3)

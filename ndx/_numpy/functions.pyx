@@ -16,11 +16,13 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.advanced_indexing cimport count_into
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._compute.copies cimport LARGE, cast, copy, copy_into
 from ndx._compute.elementwise cimport binary, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.manipulation cimport join, rolled, same_lengths, tiled
+from ndx._compute.matmul cimport correlated
 from ndx._compute.sequences cimport array_of, from_sequence
+from ndx._compute.sorting cimport partition, sorting_by_keys
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, dtype_object, find_code, kind_of,
@@ -32,6 +34,7 @@ from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport (
     diagonal_view, flat_view, flipped, plain_cast, slab, swapped, with_new_axes,
 )
+from ndx._methods.values cimport fits_weakly
 from ndx._numpy.arguments cimport (
     any_array_in, are_numbers, array_in, found_or_not, is_plain_number, read_axis,
     read_int,
@@ -217,6 +220,9 @@ cdef object fromiter(Row row, PyObject **given):
     cdef int code = code_of(given[1], &known)
     if given[0] == NULL or code < 0 or placing_device():
         return NotImplemented
+    kind = type(<object>given[0])
+    if kind is list or kind is tuple:
+        return found_or_not(from_sequence(<object>given[0], code))
     left = iter(<object>given[0])
     items = list(islice(left, LARGE))
     found = from_sequence(items, code) if len(items) < LARGE else None
@@ -313,12 +319,6 @@ cdef object expand_dims(Row row, PyObject **given):
     if axis == 0 or axis == x.ndim:
         return with_new_axes(x, axis == 0, axis != 0)
     return manipulation.expand_dims(x, axis)
-
-
-cdef object squeeze(Row row, PyObject **given):
-    """a"""
-    x = array_in(given[0])
-    return NotImplemented if x is None else x.squeeze()
 
 
 cdef object moveaxis(Row row, PyObject **given):
@@ -543,6 +543,35 @@ cdef object dstack(Row row, PyObject **given):
     return with_new_axes(found, 1, 0)
 
 
+cdef object join_items(Row row, PyObject **given):
+    """`r_`, `c_`: vectors of one dtype and numbers; `row.data`: whether as columns."""
+    cdef list items = []
+    cdef int code = -1
+    if type(<object>given[0]) is not tuple:
+        return NotImplemented
+    for item in <tuple>given[0]:
+        if not is_array(item):
+            continue
+        if (<BaseArray>item).block.device or (<BaseArray>item).ndim > (not row.data) \
+                and (<BaseArray>item).ndim != 1 \
+                or code >= 0 and (<BaseArray>item).dtype != code:
+            return NotImplemented
+        code = (<BaseArray>item).dtype
+    if code < 0:
+        return NotImplemented
+    for item in <tuple>given[0]:
+        if is_array(item) and (<BaseArray>item).ndim == 1:
+            items.append(item)
+        elif row.data or not is_array(item) and not fits_weakly(item, code):
+            return NotImplemented
+        else:
+            item = from_sequence([item], code)
+            if item is None:
+                return NotImplemented
+            items.append(item)
+    return stacked(items, 1) if row.data else joined(items, 0)
+
+
 cdef BaseArray vector(PyObject *given):
     """Return an array, a number or a list of numbers in one axis; None for all else."""
     cdef BaseArray x = array_in(given)
@@ -618,21 +647,60 @@ cdef object angle(Row row, PyObject **given):
 
 
 cdef object average(Row row, PyObject **given):
-    """a, axis"""
-    x = array_in(given[0])
+    """a, axis, weights"""
+    x, weights = array_in(given[0]), array_in(given[2])
     if x is None or (<BaseArray>x).dtype != FLOAT64:
         return NotImplemented
-    return x.mean(None if given[1] == NULL else <object>given[1])
-
-
-cdef object peak_to_peak(Row row, PyObject **given):
-    """`ptp`: a, axis"""
-    x = array_in(given[0])
-    if x is None or (<BaseArray>x).dtype == BOOL \
-            or kind_of[(<BaseArray>x).dtype] == KIND_COMPLEX:
-        return NotImplemented
     axis = None if given[1] == NULL else <object>given[1]
-    return x.max(axis) - x.min(axis)
+    if given[2] == NULL or <object>given[2] is None:
+        return x.mean(axis)
+    if weights is None or (<BaseArray>weights).dtype != FLOAT64 or axis is not None \
+            or (<BaseArray>x).size >= LARGE or (<BaseArray>x).ndim != \
+            (<BaseArray>weights).ndim or not same_lengths(x, weights, -1):
+        return NotImplemented
+    total = weights.sum()
+    return (x * weights).sum() / total if total else NotImplemented
+
+
+cdef BaseArray vector_in(PyObject *given, int dtype):
+    """Return a small vector, or a list of numbers; None for anything else.
+
+    A list has the given dtype, unless that is -1.
+    """
+    cdef BaseArray x = array_in(given)
+    if x is None and given != NULL and (
+            type(<object>given) is list or type(<object>given) is tuple):
+        x = from_sequence(<object>given, -1)
+        if x is not None and dtype >= 0 and promote_table[x.dtype][dtype] == dtype:
+            x = cast(x, dtype)
+    return None if x is None or x.ndim != 1 or not 0 < x.size < LARGE else x
+
+
+cdef dict CORRELATED = {"valid": 0, "same": 1, "full": 2}
+
+
+cdef object correlate(Row row, PyObject **given):
+    """`convolve`, `correlate`: a, v, mode
+
+    `row.data`: the mode by default, and whether the second vector is reversed.
+    """
+    cdef BaseArray x = vector_in(given[0], -1), y
+    cdef bint chosen[1]
+    if x is None or kind_of[x.dtype] == KIND_COMPLEX or x.dtype == BOOL:
+        return NotImplemented
+    y = vector_in(given[1], x.dtype)
+    mode, reverse = row.data
+    if given[2] != NULL:
+        mode = <object>given[2]
+    if y is None or y.dtype != x.dtype or type(mode) is not str \
+            or mode not in CORRELATED:
+        return NotImplemented
+    if reverse:
+        if y.size > x.size:
+            x, y = y, x
+        chosen[0] = True
+        y = flipped(y, chosen)
+    return correlated(x, y, CORRELATED[mode])
 
 
 cdef object running_sum(Row row, PyObject **given):
@@ -675,6 +743,47 @@ cdef object sort(Row row, PyObject **given):
     x = copy(x)
     x.sort()
     return x
+
+
+cdef object lexsort(Row row, PyObject **given):
+    """keys"""
+    cdef list keys = arrays_in(given[0])
+    if keys is None or len(keys) > 2:
+        return NotImplemented
+    for key in keys:
+        if (<BaseArray>key).ndim != 1 or (<BaseArray>key).size >= LARGE \
+                or not same_lengths(<BaseArray>keys[0], <BaseArray>key, -1):
+            return NotImplemented
+    return sorting_by_keys(keys)
+
+
+cdef object partition_vector(Row row, PyObject **given):
+    """`argpartition`, `partition`: a, kth; `row.data`: whether indices are wanted."""
+    cdef BaseArray x = array_in(given[0])
+    cdef Py_ssize_t place = 0
+    if x is None or given[1] == NULL or x.ndim != 1 or x.size >= LARGE \
+            or not read_int(given[1], &place) or not -x.size <= place < x.size:
+        return NotImplemented
+    if row.data:
+        return partition(x, place, True)
+    x = copy(x)
+    partition(x, place, False)
+    return x
+
+
+cdef object open_grid(Row row, PyObject **given):
+    """`ix_`: vectors of integers"""
+    cdef list axes = []
+    cdef BaseArray x
+    cdef int i, count = 0
+    while count < 3 and given[count] != NULL:
+        count += 1
+    for i in range(count):
+        x = array_in(given[i])
+        if x is None or x.ndim != 1 or x.size == 0 or x.dtype == BOOL:
+            return NotImplemented
+        axes.append(with_new_axes(x, i, count - 1 - i))
+    return tuple(axes) if axes else NotImplemented
 
 
 cdef object roll(Row row, PyObject **given):
@@ -775,7 +884,6 @@ cdef int add_all() except -1:
     add_function(np.fliplr, "m", flip_one, 1)
     add_function(np.rot90, "m k", rot90)
     add_function(np.expand_dims, "a axis", expand_dims)
-    add_function(np.squeeze, "a", squeeze)
     add_function(np.moveaxis, "a source destination", moveaxis)
     add_function(np.rollaxis, "a axis start", rollaxis)
     add_function(np.broadcast_to, "array shape", broadcast_to)
@@ -797,18 +905,25 @@ cdef int add_all() except -1:
     add_function(np.column_stack, "tup", join_vectors, (1, 1))
     add_function(np.array_equal, "a1 a2", array_equal)
     add_function(np.append, "arr values", append)
+    add_function(np.r_, "key", join_items, False)
+    add_function(np.c_, "key", join_items, True)
     add_function(np.diff, "a n axis", diff)
     add_function(np.ediff1d, "ary", ediff1d)
     add_function(np.fix, "x", fix)
     add_function(np.angle, "z", angle)
-    add_function(np.average, "a axis", average)
-    add_function(np.ptp, "a axis", peak_to_peak)
+    add_function(np.average, "a axis weights", average)
+    add_function(np.convolve, "a v mode", correlate, ("full", True))
+    add_function(np.correlate, "a v mode", correlate, ("valid", False))
     add_function(np.cumulative_sum, "x", running_sum, "cumsum")
     add_function(np.cumulative_prod, "x", running_sum, "cumprod")
     add_function(np.count_nonzero, "a", count_nonzero)
     add_function(np.flatnonzero, "a", flatnonzero)
     add_function(np.argwhere, "a", argwhere)
     add_function(np.sort, "a", sort)
+    add_function(np.lexsort, "keys", lexsort)
+    add_function(np.partition, "a kth", partition_vector, False)
+    add_function(np.argpartition, "a kth", partition_vector, True)
+    add_function(np.ix_, "x_ y_ z_", open_grid)
     add_function(np.roll, "a shift axis", roll)
     add_function(np.tile, "A reps", tile)
 

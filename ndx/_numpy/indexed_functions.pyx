@@ -15,6 +15,7 @@ from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.manipulation cimport same_lengths
 from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64, KIND_INT, KIND_UINT, UINT64, kind_of
+from ndx._lib.layout cimport MAXOPS
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._methods.numpy_layout cimport diagonal_view, flat_view, slab
@@ -306,8 +307,55 @@ cdef object unravel_index(Row row, PyObject **given):
     return tuple(places)
 
 
+cdef object ravel_multi_index(Row row, PyObject **given):
+    """multi_index, dims: vectors of integers, one for each axis"""
+    cdef Py_ssize_t lengths[MAXOPS]
+    cdef Py_ssize_t steps[MAXOPS]
+    cdef Py_ssize_t i, k, index, found, count, size = 1
+    cdef BaseArray x, result
+    cdef Operands operands
+    if given[0] == NULL or given[1] == NULL or type(<object>given[0]) is not tuple \
+            or type(<object>given[1]) is not tuple:
+        return NotImplemented
+    axes, dims = <tuple>given[0], <tuple>given[1]
+    count = len(dims)
+    if not 0 < count < MAXOPS or len(axes) != count:
+        return NotImplemented
+    for k in range(count):
+        if type(dims[k]) is not int or not 0 < dims[k] < LARGE or size > LARGE:
+            return NotImplemented
+        lengths[k] = dims[k]
+        size *= lengths[k]
+    operands.count = 0
+    for k in range(count):
+        item = axes[k]
+        if not is_array(item) or (<BaseArray>item).ndim != 1 \
+                or (<BaseArray>item).dtype != INT64 or (<BaseArray>item).block.device \
+                or not same_lengths(<BaseArray>axes[0], <BaseArray>item, -1):
+            return NotImplemented
+        put(&operands, <BaseArray>item)
+        steps[k] = (<BaseArray>item).strides[0]
+    x = axes[0]
+    if x.size >= LARGE:
+        return NotImplemented
+    result = new_array(0, INT64, 1, x.shape, NULL, False)
+    put(&operands, result)
+    locate(&operands)
+    for i in range(x.size):
+        found = 0
+        for k in range(count):
+            index = (<int64_t *>(operands.data[k] + i * steps[k]))[0]
+            if not 0 <= index < lengths[k]:
+                return NotImplemented
+            found = found * lengths[k] + index
+        (<int64_t *>operands.data[count])[i] = found
+    recheck_all(&operands)
+    return result
+
+
 cdef int add_all() except -1:
     """Set the rows."""
+    add_function(np.ravel_multi_index, "multi_index dims", ravel_multi_index)
     add_function(np.histogram, "a bins range", histogram)
     add_function(np.unravel_index, "indices shape", unravel_index)
     add_function(np.where, "condition x y", where)

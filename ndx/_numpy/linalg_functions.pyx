@@ -21,12 +21,6 @@ cdef Ufunc MULTIPLY = find_ufunc("multiply")
 
 # ---- products ------------------------------------------------------------------------
 
-cdef object dot_product(Row row, PyObject **given):
-    """`dot`: a, b"""
-    cdef BaseArray x = any_array_in(given[0]), y = any_array_in(given[1])
-    return NotImplemented if x is None or y is None else reduced(dot(x, y))
-
-
 cdef object inner(Row row, PyObject **given):
     """a, b"""
     cdef BaseArray x = array_in(given[0]), y = array_in(given[1])
@@ -132,7 +126,6 @@ cdef object transform_axes(Row row, PyObject **given):
 
 cdef int add_all() except -1:
     """Set the rows of the functions that ndx computes."""
-    add_function(np.dot, "a b", dot_product)
     add_function(np.inner, "a b", inner)
     add_function(np.vdot, "a b", vdot)
     add_function(np.outer, "a b", outer_product)

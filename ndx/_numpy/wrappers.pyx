@@ -292,13 +292,19 @@ cdef class NumPyIndexer:
     """
 
     cdef object indexer
+    cdef Row row
     cdef dict __dict__
 
     def __init__(self, indexer: Any) -> None:
         self.indexer = indexer
+        self.row = row_of(indexer)
         self.__doc__ = indexer.__doc__
 
     def __getitem__(self, key: Any) -> Any:
+        cdef PyObject *given = <PyObject *>key
+        result = self.row.compute_call(&given, 1, None)
+        if result is not NotImplemented:
+            return result
         return dispatch(self.indexer.__getitem__, (key,), {})
 
     def __getattr__(self, name: str) -> Any:

@@ -39,6 +39,9 @@ CALLS = {
     "angle": lambda np, a, b, k: np.angle(a),
     "append": lambda np, a, b, k: np.append(a, b),
     "append 1": lambda np, a, b, k: np.append(1.5, a),
+    "argpartition": lambda np, a, b, k: np.argpartition(a, sum(k[:1])),
+    "argsort": lambda np, a, b, k: np.argsort(a, kind="stable"),
+    "average": lambda np, a, b, k: np.average(np.abs(b), weights=np.abs(b[::-1])),
     "bincount": lambda np, a, b, k: np.bincount(np.asarray(k)),
     "bincount 6": lambda np, a, b, k: np.bincount(np.asarray(k), minlength=6),
     "bincount weights": lambda np, a, b, k: np.bincount(np.asarray(k), b[: len(k)]),
@@ -47,12 +50,27 @@ CALLS = {
     "divmod": lambda np, a, b, k: np.divmod(a, b),
     "divmod 2": lambda np, a, b, k: np.divmod(a, 2),
     "divmod of 2": lambda np, a, b, k: np.divmod(2, a),
+    "c_": lambda np, a, b, k: np.c_[a, a[::-1]],
+    "fromiter list": lambda np, a, b, k: np.fromiter(k, "float32"),
     "fromiter": lambda np, a, b, k: np.fromiter(iter(k), float),
+    "convolve": lambda np, a, b, k: np.convolve(a, b),
+    "convolve list": lambda np, a, b, k: np.convolve(b, [1, 2.5, 1], "same"),
+    "correlate": lambda np, a, b, k: np.correlate(b, a, "full"),
+    "correlate same": lambda np, a, b, k: np.correlate(a, b, mode="same"),
     "cumsum 0": lambda np, a, b, k: np.cumsum(a, axis=0),
     "diff 2": lambda np, a, b, k: np.diff(b, 2),
     "histogram": lambda np, a, b, k: np.histogram(a, bins=3),
     "histogram range": lambda np, a, b, k: np.histogram(a, 7, (-1.5, 2)),
     "unravel_index": lambda np, a, b, k: np.unravel_index(sum(k), (2, 5)),
+    "ix_": lambda np, a, b, k: np.ix_(np.asarray(k), np.asarray(k[:2]), b),
+    "lexsort": lambda np, a, b, k: np.lexsort((b, a)),
+    "partition": lambda np, a, b, k: np.partition(a, sum(k[:1])),
+    "r_": lambda np, a, b, k: np.r_[a, 1, b],
+    "r_ half": lambda np, a, b, k: np.r_[0.5, a, sum(k)],
+    "r_ element": lambda np, a, b, k: np.r_[b[0], b, b[:2].tolist()],
+    "ravel_multi_index": lambda np, a, b, k: np.ravel_multi_index(
+        (np.asarray(k), np.asarray(k[::-1])), (4, 5)
+    ),
     "interp": lambda np, a, b, k: np.interp(np.real(a), np.sort(b), b),
     "interp 1": lambda np, a, b, k: np.interp(0.5, np.sort(a), a),
     "median": lambda np, a, b, k: np.median(a),
@@ -81,6 +99,7 @@ CALLS = {
     "unique": lambda np, a, b, k: np.unique(a),
     "unique all": lambda np, a, b, k: np.unique(a, True, True, return_counts=True),
 }
+ERRORS = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 SHAPES = [(), (0,), (1,), (2,), (5,), (2, 3), (0, 3)]
 
 
@@ -90,7 +109,7 @@ def outcome(call, *args):
         warnings.simplefilter("ignore")
         try:
             return call(*args)
-        except (ValueError, TypeError, IndexError, MemoryError) as error:
+        except ERRORS as error:
             return type(error)
 
 

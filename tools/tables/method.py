@@ -7,7 +7,7 @@ __all__ = ["ANNOTATIONS", "PARAMETERS", "Method"]
 
 @dataclass
 class Method:
-    """A row: a method's signature, what computes it, and its documentation.
+    """A row: a method's signature and its documentation.
 
     Parameters
     ----------
@@ -21,17 +21,6 @@ class Method:
         The annotation of what it returns.
     returns : tuple of str, optional
         The type in words, and what it is.
-    direct : str
-        The expression of ndx's own function, if it does the same where the parameters
-        that the expression does not use have their defaults.
-    reduces : bool
-        Whether a result without axes is a number, where NumPy returns a scalar.
-    only : str
-        A further condition for `direct`.
-    body : str
-        All of the code, in place of `direct` and NumPy's method.
-    positional : tuple of str
-        Parameters that NumPy's method takes by position only.
     annotations : dict
         Name -> annotation, where `ANNOTATIONS` does not say it.
     parameters : dict
@@ -48,11 +37,6 @@ class Method:
     example: str
     kind: str = "NDArray"
     returns: tuple[str, str] | None = ("NDArray", "")
-    direct: str = ""
-    reduces: bool = False
-    only: str = ""
-    body: str = ""
-    positional: tuple[str, ...] = ()
     annotations: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, tuple[str, str]] = field(default_factory=dict)
     raises: tuple[tuple[str, str], ...] = ()

@@ -1,4 +1,4 @@
-"""The table of NumPy's methods that NDArray has, for `tools/make_methods.py`."""
+"""Signatures and documentation of NumPy's methods, for `tools/make_methods.py`."""
 
 from tables.method import Method
 
@@ -16,18 +16,8 @@ _DESCENDING = ("bool, optional", "Largest first; needs NumPy 2.5.")
 _SORTED = {"axis": ("int, optional", "The axis, by default the last.")}
 
 
-def _reduction(name, signature, what, example, only="", **more):
-    only = f"has_axes(self, axis) and {only}" if only else "has_axes(self, axis)"
-    return Method(
-        name,
-        signature,
-        what,
-        example,
-        returns=_REDUCED,
-        reduces=True,
-        only=only,
-        **more,
-    )
+def _reduction(name, signature, what, example, **more):
+    return Method(name, signature, what, example, returns=_REDUCED, **more)
 
 
 _REDUCTIONS = [
@@ -36,14 +26,12 @@ _REDUCTIONS = [
         _TEST,
         "Return whether all elements along axes are true.",
         _X + ">>> (x > 0).all(axis=0)\nNDArray([ True,  True])",
-        direct="ndx.all(self, axis=axis, keepdims=keepdims)",
     ),
     _reduction(
         "any",
         _TEST,
         "Return whether an element along axes is true.",
         _X + ">>> (x > 3).any(axis=0)\nNDArray([False,  True])",
-        direct="ndx.any(self, axis=axis, keepdims=keepdims)",
     ),
     Method(
         "argmax",
@@ -51,9 +39,6 @@ _REDUCTIONS = [
         "Return the index of the largest element along an axis.",
         _X + ">>> x.argmax(axis=1)\nNDArray([1, 1])",
         parameters=_ONE_AXIS,
-        direct="ndx.argmax(self, axis=axis, keepdims=keepdims)",
-        reduces=True,
-        only="as_index(axis) and has_axes(self, axis)",
     ),
     Method(
         "argmin",
@@ -61,9 +46,6 @@ _REDUCTIONS = [
         "Return the index of the smallest element along an axis.",
         _X + ">>> x.argmin(axis=1)\nNDArray([0, 0])",
         parameters=_ONE_AXIS,
-        direct="ndx.argmin(self, axis=axis, keepdims=keepdims)",
-        reduces=True,
-        only="as_index(axis) and has_axes(self, axis)",
     ),
     Method(
         "cumprod",
@@ -71,9 +53,6 @@ _REDUCTIONS = [
         "Return the products of the elements up to each along an axis.",
         _I + ">>> x.cumprod()\nNDArray([3, 3, 6])",
         parameters=_ONE_AXIS,
-        direct="ndx.cumulative_prod(self, axis=axis, dtype=dtype)",
-        only="(self.ndim == 1 or is_axis(self, axis)) and ("
-        "dtype is None or stays_plain(self, dtype))",
     ),
     Method(
         "cumsum",
@@ -81,51 +60,36 @@ _REDUCTIONS = [
         "Return the sums of the elements up to each along an axis.",
         _I + ">>> x.cumsum()\nNDArray([3, 4, 6])",
         parameters=_ONE_AXIS,
-        direct="ndx.cumulative_sum(self, axis=axis, dtype=dtype)",
-        only="(self.ndim == 1 or is_axis(self, axis)) and ("
-        "dtype is None or stays_plain(self, dtype))",
     ),
     _reduction(
         "max",
         _BOUND,
         "Return the largest element along axes.",
         _X + ">>> x.max(axis=1)\nNDArray([4., 3.])",
-        direct="ndx.max(self, axis=axis, keepdims=keepdims)",
-        only="not is_complex(self)",
     ),
     _reduction(
         "mean",
         "axis=None, dtype=None, out=None, keepdims=False, *, where=True",
         "Return the arithmetic mean along axes.",
         _X + ">>> x.mean(axis=0)\nNDArray([1.5, 3.5])",
-        direct="ndx.mean(self, axis=axis, keepdims=keepdims)",
-        only="is_inexact(self)",
     ),
     _reduction(
         "min",
         _BOUND,
         "Return the smallest element along axes.",
         _X + ">>> x.min(axis=1)\nNDArray([1., 2.])",
-        direct="ndx.min(self, axis=axis, keepdims=keepdims)",
-        only="not is_complex(self)",
     ),
     _reduction(
         "prod",
         _FOLD,
         "Return the product along axes.",
         _X + ">>> x.prod()\nNDArray(24.)",
-        direct="ndx.prod(self, axis=axis, dtype=dtype, keepdims=keepdims)",
-        only="(dtype is None or stays_plain(self, dtype))",
     ),
     _reduction(
         "ptp",
         "axis=None, out=None, keepdims=False",
         "Return the difference of the largest and the smallest element along axes.",
         _X + ">>> x.ptp(axis=0)\nNDArray([1., 1.])",
-        body="if out is None and not keepdims:\n"
-        "    return compute_function(np.ptp, (self, axis), {})\n"
-        "return call_function(np.ptp, (self,), "
-        '{"axis": axis, "out": out, "keepdims": keepdims})',
         notes=("NumPy 2 has it as a function only: ``np.ptp``.",),
     ),
     _reduction(
@@ -134,24 +98,18 @@ _REDUCTIONS = [
         "mean=...",
         "Return the standard deviation along axes.",
         _X + ">>> x.std(axis=0)\nNDArray([0.5, 0.5])",
-        direct="ndx.std(self, axis=axis, correction=ddof, keepdims=keepdims)",
-        only="is_real_floating(self) and type(ddof) is int and 0 <= ddof <= 1",
     ),
     _reduction(
         "sum",
         _FOLD,
         "Return the sum along axes.",
         _X + ">>> x.sum(axis=0)\nNDArray([3., 7.])",
-        direct="ndx.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)",
-        only="(dtype is None or stays_plain(self, dtype))",
     ),
     Method(
         "trace",
         "offset=0, axis1=0, axis2=1, dtype=None, out=None",
         "Return the sums along the diagonals of two axes.",
         _X + ">>> x.trace()\nNDArray(4.)",
-        direct="ndx.sum(self.diagonal())",
-        only="is_matrix(self)",
     ),
     _reduction(
         "var",
@@ -159,8 +117,6 @@ _REDUCTIONS = [
         "mean=...",
         "Return the variance along axes.",
         _X + ">>> x.var(axis=0)\nNDArray([0.25, 0.25])",
-        direct="ndx.var(self, axis=axis, correction=ddof, keepdims=keepdims)",
-        only="is_real_floating(self) and type(ddof) is int and 0 <= ddof <= 1",
     ),
 ]
 
@@ -170,25 +126,18 @@ _VIEWS = [
         "offset=0, axis1=0, axis2=1",
         "Return the diagonals of two axes, as a read-only view.",
         _X + ">>> x.diagonal()\nNDArray([1., 3.])",
-        direct="readonly_diagonal(self)",
-        only="is_matrix(self)",
     ),
     Method(
         "flatten",
         "order='C'",
         "Return a copy with one axis.",
         _X + ">>> x.flatten()\nNDArray([1., 4., 2., 3.])",
-        direct="ndx.reshape(self, (-1,), copy=True)",
     ),
     Method(
         "ravel",
         "order='C'",
         "Return the elements along one axis, a view of a contiguous array.",
         _X + ">>> x.ravel()\nNDArray([1., 4., 2., 3.])",
-        body="if order == 'C' and is_contiguous(self):\n    return flat_view(self)\n"
-        "if order == 'C':\n"
-        "    return ndx.reshape(self, (-1,), copy=None if self.c_contiguous else True)\n"
-        "return call_method('ravel', (self,), {'order': order})",
     ),
     Method(
         "repeat",
@@ -199,15 +148,12 @@ _VIEWS = [
             "repeats": ("int or array of int", "How often each element is repeated."),
             "axis": ("int, optional", "The axis; None: of all elements, flattened."),
         },
-        direct="ndx.repeat(self, repeats, axis=axis)",
-        only="repeats_plainly(self, repeats, axis)",
     ),
     Method(
         "reshape",
         "*shape, order='C', copy=None",
         "Return the array with another shape, a view if possible.",
         _X + ">>> x.reshape(4)\nNDArray([1., 4., 2., 3.])",
-        direct="ndx.reshape(self, lengths_of(shape), copy=copy)",
         parameters={
             "copy": ("bool, optional", "True: always a copy; False: never, or raise."),
             "order": ("{'C', 'F', 'A'}", "The order in which elements are taken."),
@@ -219,9 +165,6 @@ _VIEWS = [
         "axis=None",
         "Return a view without axes of length 1.",
         ">>> ndx.ones((1, 3)).squeeze().shape\n(3,)",
-        body="if not has_axes(self, axis):\n"
-        "    return call_method('squeeze', (self,), {'axis': axis})\n"
-        "return ndx.squeeze(self, ones_of(self) if axis is None else axis)",
         parameters={
             "axis": ("int or tuple of int, optional", "Default: all of length 1.")
         },
@@ -232,9 +175,6 @@ _VIEWS = [
         "axis1, axis2",
         "Return a view with two axes exchanged.",
         ">>> ndx.ones((2, 3)).swapaxes(0, 1).shape\n(3, 2)",
-        positional=("axis1", "axis2"),
-        direct="swap_axes(self, axis1, axis2)",
-        only="is_axis(self, axis1) and is_axis(self, axis2)",
     ),
     Method(
         "resize",
@@ -244,10 +184,6 @@ _VIEWS = [
         "NDArray([[1, 2],\n         [3, 0]])",
         kind="None",
         returns=None,
-        body="if not new_shape or new_shape == (None,):\n"
-        "    return None\n"
-        "shape = axes_of(new_shape)\n"
-        "resize(self, ndx.zeros(shape, dtype=dtype_object(self.dtype)))",
         parameters={
             "*new_shape": ("int, or one tuple of int", "The new shape."),
             "refcheck": ("bool", "Not used: other references are always refused."),
@@ -262,9 +198,6 @@ _VIEWS = [
         "*axes",
         "Return a view with the axes in another order.",
         ">>> ndx.ones((2, 3, 4)).transpose(1, 0, 2).shape\n(3, 2, 4)",
-        body="if not axes or axes == (None,):\n"
-        "    return reverse_axes(self)\n"
-        "return ndx.permute_dims(self, axes_of(axes))",
         raises=(("ValueError", "If `axes` are not all axes."),),
     ),
     Method(
@@ -273,11 +206,6 @@ _VIEWS = [
         "Return a view of the same bytes, as elements of another dtype.",
         ">>> ndx.asarray([1.0]).view('int64')\nNDArray([4607182418800017408])",
         kind="Any",
-        body="if is_array_class(dtype):\n"
-        "    dtype, type = None, dtype\n"
-        "found = same_view(self) if dtype is None else \\\n"
-        "    call_method('view', (self, dtype), {})\n"
-        "return found if type is None else view_of_class(found, type)",
         parameters={
             "dtype": ("dtype, optional", "The dtype of the view."),
             "type": (
@@ -304,7 +232,6 @@ _ELEMENTS = [
         "condition, axis=None, out=None",
         "Return the slices along an axis where a condition holds.",
         _I + ">>> x.compress([True, False, True])\nNDArray([3, 2])",
-        positional=("condition",),
         parameters=_ONE_AXIS
         | {"condition": ("array_like of bool, 1-d", "Which slices to take.")},
     ),
@@ -315,7 +242,6 @@ _ELEMENTS = [
         _I + ">>> x.fill(7)\n>>> x\nNDArray([7, 7, 7])",
         kind="None",
         returns=None,
-        body="set_item(self, ..., value)",
         parameters={"value": ("scalar", "The value.")},
         raises=(_WRITES,),
     ),
@@ -326,8 +252,6 @@ _ELEMENTS = [
         _X + ">>> (x > 2).nonzero()\n(NDArray([0, 1]), NDArray([1, 1]))",
         kind="tuple[NDArray, ...]",
         returns=("tuple of NDArray", "An array for each axis."),
-        direct="ndx.nonzero(self)",
-        only="self.ndim > 0",
     ),
     Method(
         "put",
@@ -336,8 +260,6 @@ _ELEMENTS = [
         _I + ">>> x.put([0, 2], [7, 8])\n>>> x\nNDArray([7, 1, 8])",
         kind="None",
         returns=None,
-        body="change_in_place(self)\n"
-        "call_method('put', (self, indices, values), {'mode': mode})",
         parameters={
             "indices": ("array_like of int", "Indices of the flattened array."),
             "values": ("array_like", "Their new values, repeated if too few."),
@@ -349,23 +271,17 @@ _ELEMENTS = [
         "v, side='left', sorter=None",
         "Return the indices where values belong in the sorted array.",
         ">>> ndx.asarray([1, 3, 5]).searchsorted([2, 3])\nNDArray([1, 1])",
-        positional=("v",),
         parameters={
             "v": ("array_like", "The values."),
             "side": ("{'left', 'right'}", "The index before or after equal elements."),
             "sorter": ("array_like of int, optional", "Indices that sort the array."),
         },
-        direct="searched(self, v, side == 'right')",
-        only="searches_plainly(self, v, side) and sorter is None",
     ),
     Method(
         "take",
         "indices, axis=None, out=None, mode='raise'",
         "Return elements by their index along an axis.",
         _I + ">>> x.take([0, 2])\nNDArray([3, 2])",
-        positional=("indices",),
-        direct="ndx.take(self, indices, axis=axis)",
-        only="takes_along(self, indices, axis)",
         parameters=_ONE_AXIS | {"indices": ("array_like of int", "The indices.")},
     ),
 ]
@@ -376,7 +292,6 @@ _ORDER = [
         "kth, axis=-1, kind='introselect', order=None",
         "Return the indices that partition the array.",
         _I + ">>> x.argpartition(0)[0]\nNDArray(1)",
-        positional=("kth",),
         annotations={"kind": "PartitionKind"},
         parameters=_SORTED
         | {
@@ -395,14 +310,6 @@ _ORDER = [
             "stable": ("bool, optional", "Keep the order of equal elements."),
             "descending": _DESCENDING,
         },
-        body="plain = order is stable is descending is None and (\n"
-        "    kind is None or type(kind) is str and kind in KINDS)\n"
-        "if plain and self.ndim > 0 and axis is not None:\n"
-        "    return ndx.argsort(self, axis=axis)\n"
-        "named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}\n"
-        "if descending is not None:\n"
-        "    named['descending'] = descending\n"
-        "return call_method('argsort', (self,), named)",
     ),
     Method(
         "partition",
@@ -411,9 +318,6 @@ _ORDER = [
         _I + ">>> x.partition(0)\n>>> x[0]\nNDArray(1)",
         kind="None",
         returns=None,
-        body="change_in_place(self)\n"
-        "named = {'axis': axis, 'kind': kind, 'order': order}\n"
-        "call_method('partition', (self, kth), named)",
         annotations={"kind": "PartitionKind"},
         parameters=_SORTED
         | {
@@ -429,14 +333,6 @@ _ORDER = [
         _I + ">>> x.sort()\n>>> x\nNDArray([1, 2, 3])",
         kind="None",
         returns=None,
-        body="change_in_place(self)\n"
-        "if descending is None and sorts_plainly(self, axis, kind, order, stable):\n"
-        "    sort_in_place(self, axis + self.ndim if axis < 0 else axis, False)\n"
-        "    return\n"
-        "named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}\n"
-        "if descending is not None:\n"
-        "    named['descending'] = descending\n"
-        "call_method('sort', (self,), named)",
         parameters=_SORTED
         | {
             "order": ("None", "NumPy's, for structured dtypes."),
@@ -453,11 +349,6 @@ _NUMBERS = [
         "min=None, max=None, out=None, **kwargs",
         "Return the elements, limited to an interval.",
         _I + ">>> x.clip(2, None)\nNDArray([3, 2, 2])",
-        body="clipped = None if kwargs else clip_between(self, min, max, out)\n"
-        "if clipped is not None:\n"
-        "    return clipped if out is not None else like_operand(self, clipped)\n"
-        "return call_method('clip', (self, min, max), "
-        "{'out': out, **kwargs} if out is not None else kwargs)",
         parameters={
             "min": ("array_like, optional", "The least value."),
             "max": ("array_like, optional", "The greatest value."),
@@ -469,35 +360,25 @@ _NUMBERS = [
         "out=None",
         "Return the complex conjugates.",
         ">>> ndx.asarray([1j]).conj()\nNDArray([0.-1.j])",
-        body="return call_method('conj', (self,) if out is None else (self, out), {})",
     ),
     Method(
         "conjugate",
         "out=None",
         "Return the complex conjugates.",
         ">>> ndx.asarray([1j]).conjugate()\nNDArray([0.-1.j])",
-        body="given = (self,) if out is None else (self, out)\n"
-        "return call_method('conjugate', given, {})",
     ),
     Method(
         "dot",
         "b, out=None",
         "Return the dot product with another array.",
         _X + ">>> x.dot(x)\nNDArray([[ 9., 16.],\n         [ 8., 17.]])",
-        positional=("b",),
         parameters={"b": ("array_like", "The other array.")},
-        body="if out is None:\n    found = plain_product(self, b)\n"
-        "    if found is not NotImplemented:\n        return as_number(found)\n"
-        "return call_function(np.dot, (self, b), {'out': out})",
     ),
     Method(
         "round",
         "decimals=0, out=None",
         "Return the elements, rounded to decimals.",
         ">>> ndx.asarray([1.25, 1.36]).round(1)\nNDArray([1.2, 1.4])",
-        body="if out is None:\n    found = rounded_floats(self, decimals)\n"
-        "    if found is not NotImplemented:\n        return found\n"
-        "return call_method('round', (self,), {'decimals': decimals, 'out': out})",
     ),
 ]
 
@@ -508,13 +389,7 @@ _CONVERSIONS = [
         "Return the elements, converted to a dtype.",
         _I + ">>> x.astype('float32')\nNDArray([3., 1., 2.], dtype=float32)",
         kind="Any",
-        positional=("dtype",),
         parameters={"dtype": ("dtype", "The dtype of the result.")},
-        body="if order == 'K' and casting == 'unsafe' and isinstance(copy, bool):\n"
-        "    found = plain_cast(self, dtype, copy)\n"
-        "    if found is not None:\n        return like_operand(self, found)\n"
-        "named = {'order': order, 'casting': casting, 'subok': subok, 'copy': copy}\n"
-        "return call_method('astype', (self, dtype), named)",
         notes=("For a dtype that no NDArray has the result is NumPy's array.",),
     ),
     Method(
@@ -522,8 +397,6 @@ _CONVERSIONS = [
         "inplace=False",
         "Return the elements with their bytes reversed.",
         ">>> ndx.asarray([1], dtype='int16').byteswap()\nNDArray([256], dtype=int16)",
-        body="if inplace:\n    change_in_place(self)\n"
-        "return call_method('byteswap', (self, inplace), {})",
         parameters={"inplace": ("bool, default False", "Change the array itself.")},
     ),
     Method(
@@ -531,9 +404,6 @@ _CONVERSIONS = [
         "order='C'",
         "Return a copy.",
         _I + ">>> x.copy() is x\nFalse",
-        body="if order in ('C', 'F'):\n"
-        "    return like_operand(self, ordered_copy(self, order))\n"
-        "return call_method('copy', (self,), {'order': order})",
     ),
     Method(
         "dump",
@@ -542,7 +412,6 @@ _CONVERSIONS = [
         ">>> import io\n>>> ndx.ones(3).dump(io.BytesIO())",
         kind="None",
         returns=None,
-        body="write_pickle(self, file)",
         parameters={"file": ("path or file", "Where to.")},
     ),
     Method(
@@ -552,7 +421,6 @@ _CONVERSIONS = [
         ">>> type(ndx.ones(3).dumps())\n<class 'bytes'>",
         kind="bytes",
         returns=("bytes", ""),
-        body="return pickle_of(self)",
     ),
     Method(
         "getfield",
@@ -560,7 +428,6 @@ _CONVERSIONS = [
         "Return a field of each element, as a view.",
         ">>> ndx.asarray([1 + 2j]).getfield('float64', 8)\nNDArray([2.])",
         kind="Any",
-        positional=("dtype", "offset"),
         parameters={
             "dtype": ("dtype", "The field's."),
             "offset": ("int", "Bytes from the start of the element."),
@@ -573,8 +440,6 @@ _CONVERSIONS = [
         ">>> ndx.asarray([1], dtype='uint8').tobytes()\nb'\\\\x01'",
         kind="bytes",
         returns=("bytes", "In C order, whatever the layout is."),
-        direct="bytes_of(self)",
-        only="is_contiguous(self)",
     ),
     Method(
         "tofile",
@@ -583,7 +448,6 @@ _CONVERSIONS = [
         ">>> import os\n>>> ndx.ones(3).tofile(os.devnull)",
         kind="None",
         returns=None,
-        body="write_elements(self, fid, sep, format)",
         parameters={
             "fid": ("path or file", "Where to; the file at a path is replaced."),
             "sep": ("str", "Between elements as text; '': as bytes."),
@@ -601,8 +465,6 @@ _FLAGS = [
         ">>> x\nNDArray([0.+2.j])",
         kind="None",
         returns=None,
-        body="change_in_place(self)\n"
-        "call_method('setfield', (self, val, dtype, offset), {})",
         parameters={
             "val": ("array_like", "The values."),
             "dtype": ("dtype", "The field's."),
@@ -617,10 +479,6 @@ _FLAGS = [
         ">>> x = ndx.zeros(2)\n>>> x.setflags(write=False)\n>>> x.flags.writeable\nFalse",
         kind="None",
         returns=None,
-        body="if write is not None:\n    set_writeable(self, write)\n"
-        "if align is not None and not align or uic:\n"
-        "    raise ValueError(\n"
-        "        'only write can be set: elements of an NDArray are aligned')",
         parameters={
             "write": ("bool, optional", "Whether elements can be changed."),
             "align": ("bool, optional", "True: an NDArray is aligned."),

@@ -17,6 +17,8 @@
 #define NDX_SIGN ((uint64_t)1 << 63)
 /* Up to so many different keys, indices are placed by counting. */
 #define NDX_COUNTED 2048
+/* Up to so many keys are inserted, one by one, among those before. */
+#define NDX_INSERTED 64
 
 static inline uint64_t ndx_key_i32(const char *x) {
     int32_t v;
@@ -83,6 +85,23 @@ static void ndx_range_##name(ndx_ranking *job, const char *x, ptrdiff_t step,   
     }                                                                                   \
     job->low = low;                                                                     \
     job->high = high;                                                                   \
+}                                                                                       \
+static void ndx_insert_##name(const char *x, ptrdiff_t step, char *out,                 \
+                              ptrdiff_t out_step, ptrdiff_t n) {                        \
+    uint64_t keys[NDX_INSERTED];                                                        \
+    unsigned char places[NDX_INSERTED];                                                 \
+    ptrdiff_t i, k;                                                                     \
+    for (i = 0; i < n; i++, x += step) {                                                \
+        const uint64_t key = ndx_key_##name(x);                                         \
+        for (k = i; k > 0 && keys[k - 1] > key; k--) {                                  \
+            keys[k] = keys[k - 1];                                                      \
+            places[k] = places[k - 1];                                                  \
+        }                                                                               \
+        keys[k] = key;                                                                  \
+        places[k] = (unsigned char)i;                                                   \
+    }                                                                                   \
+    for (i = 0; i < n; i++, out += out_step)                                            \
+        *(int64_t *)out = places[i];                                                    \
 }                                                                                       \
 static void ndx_pack_##name(const ndx_ranking *job, const char *x, ptrdiff_t step,      \
                             char *out, ptrdiff_t out_step, ptrdiff_t n) {               \
@@ -167,6 +186,12 @@ NDX_RANKING(f64)
 static inline void ndx_range(ndx_ranking *job, const char *x, ptrdiff_t step,
                              ptrdiff_t n, int dtype) {
     NDX_RANK_CALL(ndx_range, (job, x, step, n))
+}
+
+/* Write the positions that sort at most `NDX_INSERTED` numbers. */
+static inline void ndx_insert(const char *x, ptrdiff_t step, char *out,
+                              ptrdiff_t out_step, ptrdiff_t n, int dtype) {
+    NDX_RANK_CALL(ndx_insert, (x, step, out, out_step, n))
 }
 
 static inline int ndx_is_counted(const ndx_ranking *job, ptrdiff_t n) {

@@ -1,0 +1,3 @@
+from ndx._methods.numpy_function_table cimport Row
+
+cdef Row row_of_method(str name)
