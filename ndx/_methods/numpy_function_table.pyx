@@ -39,6 +39,11 @@ cdef frozenset functions(str names, object module=np):
                       if hasattr(module, name)])
 
 
+cdef frozenset methods(str names):
+    """Return NumPy's methods with these names, and its functions that do the same."""
+    return functions(names) | functions(names, np.ndarray)
+
+
 # NumPy's functions that call functions of the caller's with arrays -> the parameter
 # that has these. Other arguments may be callable, too, as a `numpy.poly1d` is.
 cdef dict CALLING_BACK = {
@@ -49,14 +54,13 @@ cdef dict CALLING_BACK = {
 # Functions that visit each element, also of an array that repeats a few; or, the first,
 # that need memory for each.
 cdef frozenset VISITING = functions(
-    "lexsort argwhere average count_nonzero median nanmax nanmean nanmedian nanmin "
-    "nanprod nanstd nansum nanvar ptp") | functions(
-    "all any argmax argmin max mean min prod std sum var", np.ndarray)
+    "amax amin lexsort argwhere average count_nonzero median nanmax nanmean nanmedian "
+    "nanmin nanprod nanstd nansum nanvar ptp") | methods(
+    "all any argmax argmin max mean min prod std sum var")
 
 # Functions that read beyond an output without axes, as `accumulate` of all ufuncs does.
 cdef frozenset RUNNING = functions(
-    "cumsum cumprod nancumsum nancumprod cumulative_sum cumulative_prod") | functions(
-    "cumsum cumprod", np.ndarray)
+    "nancumsum nancumprod cumulative_sum cumulative_prod") | methods("cumsum cumprod")
 
 # Functions whose results and temporaries are about as large as their operands, or as
 # these broadcast: of small ones NumPy allocates them by itself.
@@ -82,10 +86,10 @@ cdef frozenset BOUNDED = functions(
 ) | functions(
     "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_norm matrix_power "
     "matrix_rank norm pinv qr slogdet solve svd svdvals vector_norm", np.linalg
-) | functions(
+) | methods(
     "all any argmax argmin argpartition argsort choose clip compress conj conjugate "
     "cumprod cumsum diagonal max mean min nonzero partition prod put searchsorted std "
-    "sum take trace var", np.ndarray)
+    "sum take trace var")
 
 # Functions of which that holds with the integers that they are given as factors.
 cdef frozenset SCALED = functions(
