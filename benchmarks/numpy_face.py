@@ -17,7 +17,6 @@ import sys
 import numpy as np
 from face_calls import CALLS, CREATING, operands
 from ndx._methods.numpy_function_table import is_computed
-from ndx._methods.ufuncs import is_known
 from timing import compile_loop, side_by_side
 
 import ndx
@@ -70,7 +69,7 @@ def main():
             continue
         theirs, own, ratio = measure(code, options.size, namespace, repeats, batch_ns)
         function = function_of(code)
-        computed = is_computed(function) or is_known(function)
+        computed = is_computed(function)
         rows.append((ratio, code, theirs, own, computed))
     print(f"{'call':38}{'NumPy ns':>10}{'ndx ns':>10}{'ratio':>8}")
     for ratio, code, theirs, own, computed in sorted(rows, reverse=True):

@@ -18,7 +18,7 @@ from ndx._array.storage cimport (
 from ndx._compute.elementwise cimport as_operand, computes_itself
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
-from ndx._lib.dtypes cimport DEEPEST, is_numpy_scalar
+from ndx._lib.dtypes cimport is_numpy_scalar
 from ndx._lib.layout cimport items_of, normalize_axis
 
 __all__ = [
@@ -112,24 +112,13 @@ cdef object find(object name):
     return function
 
 
-cdef object unwrapped(object x, int depth=0, dict entered=None):
-    """Return a NumPy view, which pins, of an array; sequences item by item.
+cdef object view_or_same(object x):
+    """Return a NumPy view, which pins, of an array; anything else as it is."""
+    return numpy_view(<BaseArray>x) if is_array(x) else x
 
-    Not by `_lib.trees`, which would take more time than a small call.
-    """
-    if is_array(x):
-        return numpy_view(<BaseArray>x)
-    if depth == DEEPEST or type(x) is not list and type(x) is not tuple:
-        return x
-    if entered is None:
-        entered = {}
-    elif id(x) in entered:
-        # A container that occurs again, or contains itself.
-        return entered[id(x)][1]
-    entered[id(x)] = x, x
-    found = type(x)([unwrapped(item, depth + 1, entered) for item in x])
-    entered[id(x)] = x, found
-    return found
+
+cdef tuple views(tuple args):
+    return tuple([view_or_same(x) for x in args])
 
 
 cdef object wrapped(object x):
@@ -144,8 +133,8 @@ cdef object wrapped(object x):
     return x
 
 
-cdef object keywords(dict kwargs):
-    return {key: unwrapped(value) for key, value in kwargs.items()}
+cdef dict keywords(dict kwargs):
+    return {key: view_or_same(value) for key, value in kwargs.items()}
 
 
 def call(function, /, *args, **kwargs):
@@ -159,7 +148,7 @@ def call(function, /, *args, **kwargs):
         A name in ``numpy``, with dots: ``"linalg.inv"``; or a method of a NumPy
         object.
     *args, **kwargs
-        Arrays, alone or in lists and tuples, are passed as NumPy views.
+        Arrays are passed as NumPy views.
 
     Returns
     -------
@@ -169,7 +158,7 @@ def call(function, /, *args, **kwargs):
     """
     if any_on_device(args):
         return device_engine().compute(function, *args, **kwargs)
-    return wrapped(call_numpy(find(function), unwrapped(args), keywords(kwargs)))
+    return wrapped(call_numpy(find(function), views(args), keywords(kwargs)))
 
 
 def on_device(function, /, *args, **kwargs):
@@ -187,16 +176,16 @@ def into(out, function, /, *args, **kwargs):
     function, *args, **kwargs
         As for `call`.
     """
-    views = unwrapped((out, *args)), keywords(kwargs)
+    target, given, named = view_or_same(out), views(args), keywords(kwargs)
     token = silence()
     try:
-        find(function)(*views[0][1:], out=views[0][0], **views[1])
+        find(function)(*given, out=target, **named)
     finally:
         restore(token)
-    recheck_views(views)
+    recheck_views((target, given, named))
     return out
 
 
 def on_views(function, /, *args, **kwargs):
     """Return ``function(*args, **kwargs)``, called with NumPy views, unchanged."""
-    return call_numpy(function, unwrapped(args), keywords(kwargs))
+    return call_numpy(function, views(args), keywords(kwargs))

@@ -16,6 +16,7 @@ from ndx._fusing.scalars import Scalar
 from ndx._fusing.tracing import Tracer
 from ndx._lib.caches import cached
 from ndx._lib.trees import leaves
+from ndx._methods.numpy_function_table import recorder_of, set_recorder
 
 _NAMES = {rules.public_ufunc(name): name for name in [*UFUNCS, "rint"]}
 _SUMS = {0: np.int64, 1: np.int64, 2: np.uint64}  # of the kinds of integers
@@ -137,12 +138,13 @@ _ROWS = [
     ("copy", _copy, None, "", None),
     ("copy", _copy_in_order, None, None, ""),
 ]
-BY_NDX, BY_NUMPY, BY_METHOD = (
-    {row[0]: (row[1], row[column].split()) for row in _ROWS if row[column] is not None}
-    for column in (2, 3, 4)
-)
-BY_NUMPY = {getattr(np, name): row for name, row in BY_NUMPY.items()}
-BY_NUMPY |= {np.amax: BY_NUMPY[np.max], np.amin: BY_NUMPY[np.min]}
+_METHODS = [row[0] for row in _ROWS if row[4] is not None]
+for _name, _recorder, *_options in _ROWS:
+    for _owner, _given in zip((sys.modules["ndx"], np, NDArray), _options, strict=True):
+        if _given is not None:
+            set_recorder(getattr(_owner, _name), _recorder, _given.split())
+for _name in ("amax", "amin"):
+    set_recorder(getattr(np, _name), *recorder_of(getattr(np, _name[1:])))
 
 
 @cached("signatures of recorded calls", 256)
@@ -178,10 +180,8 @@ def call_of_ndx(function, args, kwargs):
     words = f"it calls {function.__module__}.{name}"
     if function.__module__ != "ndx":
         return trace.refuse(words)
-    if name in BY_NDX:
-        return _record(
-            trace, words, function, BY_NDX[name], args, kwargs, numbers=False
-        )
+    if row := recorder_of(function):
+        return _record(trace, words, function, row, args, kwargs, numbers=False)
     if name in UFUNCS or name == "where":
         bound = _signature(function).bind(*args, **kwargs)
         if name == "where":
@@ -214,14 +214,14 @@ def call_function(tracer, function, args, kwargs):
     if args and type(args[0]) is Tracer and not args[0]._foreign:
         if function is np.where and len(args) == 3 and not kwargs:
             return trace.where(*args)
-        if function in BY_NUMPY:
-            row = BY_NUMPY[function]
+        if row := recorder_of(function):
             return _record(trace, words, function, row, args, kwargs, numbers=False)
     return trace.refuse(words)
 
 
 def _method(name):
-    function, row = getattr(NDArray, name), BY_METHOD[name]
+    function = getattr(NDArray, name)
+    row = recorder_of(function)
 
     def method(self, *args, **kwargs):
         words = f"it calls x.{name}"
@@ -238,7 +238,7 @@ def _namespace(self, *, api_version=None):
     return np if self._foreign else sys.modules["ndx"]
 
 
-for _name in BY_METHOD:
+for _name in _METHODS:
     setattr(Tracer, _name, _method(_name))
 Tracer.__array_ufunc__ = lambda self, ufunc, method, *inputs, **kwargs: call_ufunc(
     self, ufunc, method, inputs, kwargs

@@ -22,6 +22,8 @@ cdef class Row:
     cdef object whole                # by a function of all arguments and keywords
     cdef bint is_composite           # by NumPy's own code over functions of ndx,
     cdef object composite            # which is made at the first call
+    cdef object known                # of a ufunc: the `KnownUfunc` that computes it
+    cdef object recorder             # how `ndx.fuse` records it, and with which options
 
     # How NumPy computes it:
     cdef bint stores                 # it stores values, which must fit

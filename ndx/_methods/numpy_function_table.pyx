@@ -21,7 +21,7 @@ from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
 from ndx._methods.values cimport STORING
 
-__all__ = ["is_computed", "parameters_of"]
+__all__ = ["is_computed", "parameters_of", "recorder_of", "set_recorder"]
 
 cdef extern from "Python.h":
     # Borrowed items of a tuple.
@@ -287,8 +287,8 @@ cdef Py_ssize_t place_of(tuple names, object name) except -2:
     return -1
 
 
-cdef bint is_numpys(object function) except -1:
-    """Whether a function is in NumPy for good: no method of an object of the user's."""
+cdef bint lasts(object function) except -1:
+    """Whether a function is NumPy's or ndx's: no method of an object of the user's."""
     kind = type(function)
     if kind is DISPATCHER or kind is METHOD:
         return True
@@ -300,7 +300,8 @@ cdef bint is_numpys(object function) except -1:
             type(owner) is np.ufunc and owner in UFUNCS)
     if kind is types.FunctionType:
         return (function.__module__ or "").startswith("numpy")
-    if function is np.r_ or function is np.c_:
+    if function is np.r_ or function is np.c_ \
+            or getattr(function, "__module__", None) == "ndx":
         return True
     # A method of a class that is compiled.
     return getattr(function, "__self__", None) is None and (
@@ -316,7 +317,7 @@ cdef Row row_of(object function):
             add()
             return row_of(function)
         row = Row(function)
-        if is_numpys(function):
+        if lasts(function):
             ROWS[function] = row
     return row
 
@@ -369,4 +370,26 @@ def parameters_of(function):
 def is_computed(function):
     """Return whether ndx computes some calls of a function of NumPy."""
     cdef Row row = row_of(function)
-    return row.compute != NULL or row.whole is not None
+    if row.compute != NULL or row.whole is not None or row.known is not None:
+        return True
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, np.ufunc) and row_of(owner).known is not None
+
+
+def set_recorder(function, record, options):
+    """Let `ndx.fuse` record calls of a function, of NumPy or of ndx.
+
+    Parameters
+    ----------
+    function : callable
+    record : callable
+        ``record(x, **given)`` records a call with the array `x`.
+    options : list of str
+        The other parameters with which it does so.
+    """
+    row_of(function).recorder = record, options
+
+
+def recorder_of(function):
+    """Return what `set_recorder` has set for a function, or None."""
+    return row_of(function).recorder

@@ -25,6 +25,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
+from ndx._methods.numpy_function_table cimport row_of
 from ndx._methods.values cimport (
     MOST_INT, check_operand, fits_weakly, number_with,
 )
@@ -33,9 +34,6 @@ from ndx._methods.values cimport (
 cdef enum:
     FEW = 1024
 
-# NumPy's ufunc -> the operation of ndx that computes it.
-cdef dict KNOWN = {}
-
 
 cdef class KnownUfunc:
     """An operation of ndx that is one of NumPy's ufuncs."""
@@ -43,16 +41,17 @@ cdef class KnownUfunc:
 
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     """Compute a ufunc, or one of its methods, on NDArrays."""
+    cdef KnownUfunc known = known_ufunc(ufunc)
     cdef tuple out
     if not kwargs and method == "__call__" and override_nothing(inputs):
-        result = compute_known(KNOWN.get(ufunc), inputs)
+        result = compute_known(known, inputs)
         if result is not NotImplemented:
             return result
     out = outputs(kwargs.get("out"))
     if others_override(inputs) or (out is not None and others_override(out)):
         return NotImplemented
     if method == "outer" and not kwargs:
-        result = compute_outer(KNOWN.get(ufunc), inputs)
+        result = compute_outer(known, inputs)
         if result is not NotImplemented:
             return result
     if method == "reduce" or method == "accumulate":
@@ -74,7 +73,6 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     if out is not None and all([target is None for target in out]):
         out = None
         del kwargs["out"]
-    known = KNOWN.get(ufunc)
     if known is not None and not (kwargs.keys() - {"out"}) and (
             out is None or is_array(out[0])):
         try:
@@ -109,7 +107,7 @@ cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,
             require_writeable(<BaseArray>target)
     if method == "at" and len(inputs) > 2:
         check_operand(inputs[0], inputs[2])
-        if not kwargs and compute_at(KNOWN.get(ufunc), inputs):
+        if not kwargs and compute_at(known_ufunc(ufunc), inputs):
             return None
     if method == "__call__" and "where" in kwargs and ufunc in COMPARED:
         ufunc, inputs = with_fitting_int(ufunc, inputs)
@@ -213,12 +211,7 @@ cdef tuple with_fitting_int(object ufunc, tuple inputs):
 
 cdef KnownUfunc known_ufunc(object ufunc):
     """Return the operation of ndx that computes a ufunc of NumPy, or None."""
-    return KNOWN.get(ufunc)
-
-
-def is_known(function):
-    """Return whether ndx computes a ufunc of NumPy, or the ufunc of a method."""
-    return getattr(function, "__self__", function) in KNOWN
+    return row_of(ufunc).known
 
 
 cdef object compute_known(KnownUfunc known, tuple inputs):
@@ -289,7 +282,7 @@ cdef object compute_over(object ufunc, str method, object x, object axis):
     if function is not None:
         return compute_function(function, (x, axis), NOTHING)
     return NotImplemented if method == "reduce" else accumulated(
-        KNOWN.get(ufunc), <BaseArray>x, axis)
+        known_ufunc(ufunc), <BaseArray>x, axis)
 
 
 cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
@@ -411,7 +404,7 @@ def register_ufuncs(names):
         # The standard's reciprocals of integers are floats, NumPy's are integers.
         known.only_inexact = name == "reciprocal"
         known.narrow = computes_narrow(known.ufunc.public)
-        KNOWN[known.ufunc.public] = known
+        row_of(known.ufunc.public).known = known
 
 
 cdef bint computes_narrow(object ufunc) except -1:
