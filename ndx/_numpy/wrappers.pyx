@@ -302,9 +302,11 @@ cdef class NumPyIndexer:
 
     def __getitem__(self, key: Any) -> Any:
         cdef PyObject *given = <PyObject *>key
-        result = self.row.compute_call(&given, 1, None)
-        if result is not NotImplemented:
-            return result
+        # One that only `__new__` has made has no row.
+        if self.row is not None:
+            result = self.row.compute_call(&given, 1, None)
+            if result is not NotImplemented:
+                return result
         return dispatch(self.indexer.__getitem__, (key,), {})
 
     def __getattr__(self, name: str) -> Any:
