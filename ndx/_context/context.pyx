@@ -330,14 +330,14 @@ cdef Backend place(Context context):
 
 cdef int placing_device() except -1:
     """Return the number of the device of new arrays here; 0: the CPU."""
-    return place(top_context()).device_number
+    return place(top_context()).device_number if devices.in_use else 0
 
 
 cdef int device_of_new(object device) except -1:
     """Return the device number for a ``device=`` argument; None: that of new arrays."""
     if device is not None:
         return number_of(find_device(device))
-    return placing_device() if devices.in_use else 0
+    return placing_device()
 
 
 cdef Arena current_arena(int device):

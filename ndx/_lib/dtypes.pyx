@@ -17,6 +17,9 @@ import numpy as np
 
 cnp.import_array()
 
+cdef extern from "Python.h":
+    PyObject *PyDict_GetItemWithError(object items, object key) except? NULL  # borrowed
+
 cdef tuple NAMES = tuple([names_of_dtypes[code].decode() for code in range(NDTYPES)])
 
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
@@ -79,8 +82,10 @@ cdef dict CODES = {
 
 cdef int known_code(object dtype) except -2:
     """Return the code of an ``np.dtype``, a type of numbers or a name; -1: another."""
+    cdef PyObject *code
     if isinstance(dtype, type) or type(dtype) is str:
-        return CODES.get(dtype, -1)
+        code = PyDict_GetItemWithError(CODES, dtype)
+        return -1 if code == NULL else <object>code
     return code_or_none(dtype)
 
 

@@ -17,7 +17,7 @@ from ndx._compute.copies cimport LARGE, store_constant
 from ndx._compute.elementwise cimport (
     binary, is_subclass, operand_of, overrides_ufuncs, pair, unary,
 )
-from ndx._compute.loops cimport Loop, any_loop, find_numpy_ufunc
+from ndx._compute.loops cimport Loop, Ufunc, any_loop, find_numpy_ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul, outer, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
@@ -33,6 +33,9 @@ from ndx._methods.values cimport (
 # So many elements are computed one by one, where NumPy's crossing takes longer.
 cdef enum:
     FEW = 1024
+
+
+cdef Ufunc ADD = find_ufunc("add")
 
 
 cdef class KnownUfunc:
@@ -163,6 +166,15 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
         index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
         if not -x.size <= index < x.size:
             return False
+    if known.ufunc is ADD and x.dtype == FLOAT64:
+        for i in range(places.size):
+            index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
+            if index < 0:
+                index += x.size
+            (<double *>(operands.data[0] + index * x.strides[0]))[0] += (<double *>(
+                operands.data[2] + (0 if values is None else i * values.strides[0])))[0]
+        recheck_all(&operands)
+        return True
     for i in range(places.size):
         index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
         if index < 0:

@@ -12,7 +12,7 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.advanced_indexing cimport count_true
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.copies cimport LARGE, cast, copy_into
 from ndx._compute.manipulation cimport same_lengths
 from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64, KIND_INT, KIND_UINT, UINT64, kind_of
 from ndx._lib.layout cimport MAXOPS
@@ -88,7 +88,7 @@ cdef object putmask(Row row, PyObject **given):
             or not same_lengths(values, x, -1) or touches(values, x):
         return NotImplemented
     require_writeable(x)
-    set_item(x, mask, (<object>values)[mask])
+    copy_into(x, searching.where(mask, values, x))
     return None
 
 
@@ -308,7 +308,7 @@ cdef object unravel_index(Row row, PyObject **given):
 
 
 cdef object ravel_multi_index(Row row, PyObject **given):
-    """multi_index, dims: vectors of integers, one for each axis"""
+    """multi_index, dims: vectors of integers, or integers, one for each axis"""
     cdef Py_ssize_t lengths[MAXOPS]
     cdef Py_ssize_t steps[MAXOPS]
     cdef Py_ssize_t i, k, index, found, count, size = 1
@@ -326,6 +326,13 @@ cdef object ravel_multi_index(Row row, PyObject **given):
             return NotImplemented
         lengths[k] = dims[k]
         size *= lengths[k]
+    if not is_array(axes[0]):
+        found = 0
+        for k in range(count):
+            if type(axes[k]) is not int or not 0 <= axes[k] < lengths[k]:
+                return NotImplemented
+            found = found * lengths[k] + <Py_ssize_t>axes[k]
+        return number_with(found, INT64)
     operands.count = 0
     for k in range(count):
         item = axes[k]
