@@ -131,17 +131,9 @@ __all__ = _star_names(globals() | _LATER)
 
 # The keys of `ndx._library_borders.BORDERS`, which is imported with the first of them.
 _BORDERED = [
-    *("astropy.table", "bokeh.models.sources", "cv2", "dask.array", "lightgbm"),
-    *(
-        "networkx",
-        "patsy",
-        "sklearn.model_selection",
-        "sparse",
-        "sympy",
-        "uncertainties",
-        "unyt",
-    ),
-    *("xarray", "zarr"),
+    *("astropy.table", "bokeh.models.sources", "cv2", "dask.array", "duckdb"),
+    *("lightgbm", "networkx", "patsy", "sklearn.model_selection", "sparse", "sympy"),
+    *("uncertainties", "unyt", "xarray", "zarr"),
 ]
 
 # Modules that register NDArrays with other libraries, when these are imported.

@@ -270,6 +270,11 @@ def install(library, borders, answers=None):
             f"something else, so give it numpy.asarray(x)")
 
 
+cdef bint is_of(str module, str library):
+    """Whether a module is a library's, or its compiled part: `_duckdb`."""
+    return module.partition(".")[0].lstrip("_") == library
+
+
 def replace(library, owner, name, border):
     """Replace one function of a module or class."""
     if not isinstance(owner, type):
@@ -278,12 +283,12 @@ def replace(library, owner, name, border):
             call = adapted(function, border)
             # Modules that have imported the function by name have it, too.
             for known, module in list(sys.modules.items()):
-                if known.partition(".")[0] == library:
+                if is_of(known, library):
                     if getattr(module, "__dict__", {}).get(name) is function:
                         setattr(module, name, call)
         return
     for cls in owner.__mro__:
-        if name in vars(cls) and cls.__module__.partition(".")[0] == library:
+        if name in vars(cls) and is_of(cls.__module__, library):
             function = vars(cls)[name]
             if isinstance(function, staticmethod):  # as `__new__` is
                 if not hasattr(function.__func__, "border"):

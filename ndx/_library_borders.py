@@ -9,6 +9,8 @@ from ndx._borders import ITEMS, RESULTS, VALUE, VIEW, Border, install
 
 __all__ = ["BORDERS", "register"]
 
+_DUCKDB = "duckdb:DuckDBPyConnection"
+_QUERIES = "execute executemany from_query query register sql values"
 _ITEM = "__getitem__ __setitem__"
 _NETWORKX = "networkx:Graph"
 _VIEWS = "networkx.classes.reportviews"
@@ -39,6 +41,11 @@ BORDERS = {
         Border("dask.array", "roll", {"shift": ITEMS}),
         Border("dask.array", "repeat", {"repeats": VALUE}),
         Border("dask.array", "pad", {"pad_width": ITEMS}),
+    ),
+    "duckdb": (
+        Border(_DUCKDB, _QUERIES, {"*": ITEMS}),
+        Border(_DUCKDB, "create_function", {"*": RESULTS}),
+        Border("duckdb", f"{_QUERIES} ConstantExpression", {"*": ITEMS}),
     ),
     "lightgbm": (
         Border(
