@@ -16,8 +16,13 @@ void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
     ptrdiff_t i;
     for (i = 0; i < count; ++i) { part(arg, i); }
 }
+
+int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
+    (void)task; (void)helpers; (void)part; (void)arg;
+    return 0;
+}
+void ndx_end_task(ndx_task *task) { (void)task; }
 #else
-#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -26,16 +31,6 @@ void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
 /* How often a caller looks whether the last thread is done before it sleeps, which
  * takes longer than a part's rest often does. */
 #define NDX_LOOKS 2000
-
-typedef struct {
-    ndx_part part;
-    void *arg;
-    ptrdiff_t count;
-    ptrdiff_t next;                        /* the part to take; atomic */
-    int seats;                             /* threads that may still join */
-    int inside;                            /* threads that compute; read without lock */
-    fenv_t environment;                    /* the caller's: rounding, subnormals */
-} ndx_task;
 
 static int ndx_wanted = 1;                 /* atomic */
 static int ndx_busy;                       /* whether a caller has the pool; atomic */
@@ -132,28 +127,49 @@ static int ndx_start_thread(void) {
     return started;
 }
 
-static void ndx_compute_together(ndx_task *task, int helpers) {
+/* Open a task of `count` parts for threads; return how many may join. */
+static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part part,
+                         void *arg) {
     int i, all;
+    if (helpers < 1 || __atomic_exchange_n(&ndx_busy, 1, __ATOMIC_ACQUIRE)) { return 0; }
+    task->part = part;
+    task->arg = arg;
+    task->count = count;
+    task->next = 0;
+    task->inside = 0;
+    fegetenv(&task->environment);
     pthread_mutex_lock(&ndx_pool_lock);
     while (ndx_started < helpers && ndx_start_thread()) { ++ndx_started; }
     helpers = helpers < ndx_started ? helpers : ndx_started;
     all = helpers == ndx_started;
     task->seats = helpers;
-    ndx_open = task;
+    ndx_open = helpers ? task : NULL;
     pthread_mutex_unlock(&ndx_pool_lock);
     if (all) { pthread_cond_broadcast(&ndx_work); }
     for (i = 0; i < helpers && !all; ++i) { pthread_cond_signal(&ndx_work); }
-    ndx_take_parts(task);
+    if (!helpers) { __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE); }
+    return helpers;
+}
+
+void ndx_end_task(ndx_task *task) {
+    int i;
     pthread_mutex_lock(&ndx_pool_lock);
     ndx_open = NULL;
     pthread_mutex_unlock(&ndx_pool_lock);
     for (i = 0; i < NDX_LOOKS; ++i) {
-        if (__atomic_load_n(&task->inside, __ATOMIC_ACQUIRE) == 0) { return; }
+        if (__atomic_load_n(&task->inside, __ATOMIC_ACQUIRE) == 0) { break; }
         ndx_pause();
     }
-    pthread_mutex_lock(&ndx_pool_lock);
-    while (task->inside) { pthread_cond_wait(&ndx_done, &ndx_pool_lock); }
-    pthread_mutex_unlock(&ndx_pool_lock);
+    if (i == NDX_LOOKS) {
+        pthread_mutex_lock(&ndx_pool_lock);
+        while (task->inside) { pthread_cond_wait(&ndx_done, &ndx_pool_lock); }
+        pthread_mutex_unlock(&ndx_pool_lock);
+    }
+    __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
+}
+
+int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
+    return ndx_open_task(task, helpers, helpers, part, arg);
 }
 
 void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
@@ -161,17 +177,11 @@ void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
     ptrdiff_t i;
     int threads = ndx_thread_count();
     if (threads > count) { threads = (int)count; }
-    if (threads < 2 || __atomic_exchange_n(&ndx_busy, 1, __ATOMIC_ACQUIRE)) {
+    if (!ndx_open_task(&task, count, threads - 1, part, arg)) {
         for (i = 0; i < count; ++i) { part(arg, i); }
         return;
     }
-    task.part = part;
-    task.arg = arg;
-    task.count = count;
-    task.next = 0;
-    task.inside = 0;
-    fegetenv(&task.environment);
-    ndx_compute_together(&task, threads - 1);
-    __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
+    ndx_take_parts(&task);
+    ndx_end_task(&task);
 }
 #endif

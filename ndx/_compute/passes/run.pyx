@@ -23,7 +23,7 @@ from ndx._compute.passes.tiles cimport (
     Grid, Runs, cut, element_bytes, find_place, find_runs, run_start, span, tile_walk,
     walk_size,
 )
-from ndx._compute.threads cimport compute_parts
+from ndx._compute.threads cimport compute_parts, thread_count
 from ndx._files.mapping cimport (
     Mapped, enter_files, find_mapping, leave_files, now_frozen,
 )
@@ -53,12 +53,12 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
 cdef extern from "ndx/lock.h" nogil:
     long ndx_process_id()
 
-cdef extern from "ndx/internal/threads.h" nogil:
-    ctypedef struct ndx_thread:
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    ctypedef struct ndx_task:
         pass
-    bint ndx_thread_start(ndx_thread *thread, void (*job)(void *) noexcept nogil,
-                          void *arg)
-    void ndx_thread_join(ndx_thread *thread)
+    int ndx_begin_task(ndx_task *task, int helpers,
+                       void (*part)(void *, Py_ssize_t) noexcept nogil, void *arg)
+    void ndx_end_task(ndx_task *task)
 
 cdef extern from *:
     """
@@ -89,7 +89,7 @@ cdef enum:
     BEHIND = 8                   # tiles that the disk may still be writing
     LARGE_PAGE = 2 << 20
     MAX_RUNS = 1024              # a tile with more runs gets no advice
-    MAX_THREADS = 64
+    MOST_READERS = 8             # threads of a pass, if nothing else is asked for
     LEAST_FOLDED = 64            # fewest elements of a tile that are reduced to one
 
 
@@ -171,7 +171,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
         for axis in range(walk.ndim):
             job.ops[op].steps[axis] = walk.strides[op][axis] * job.grid.tile[axis]
     job.block = now.block
-    job.threads = min(now.threads, job.grid.total, MAX_THREADS)
+    job.threads = min(now.threads or min(thread_count(), MOST_READERS), job.grid.total)
     memory = memory_for_pages(now)
     job.streaming = job.total > memory
     # The newest part of a result stays in memory for the next operation.
@@ -438,7 +438,7 @@ cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogi
         ndx_fetch_add(&job.done, size)
 
 
-cdef void helper(void *arg) noexcept nogil:
+cdef void help_with(void *arg, Py_ssize_t index) noexcept nogil:
     cdef Pass *job = <Pass *>arg
     cdef Worker worker
     start_worker(&worker, job)
@@ -452,8 +452,8 @@ cdef void helper(void *arg) noexcept nogil:
 cdef struct Team:
     Pass *job
     Worker worker                        # the calling thread
-    ndx_thread helpers[MAX_THREADS]
-    int started
+    ndx_task task
+    int helpers                          # other threads of the task
 
 
 cdef void start_team(void *arg) noexcept nogil:
@@ -464,9 +464,7 @@ cdef void start_team(void *arg) noexcept nogil:
         for ahead in range(AHEAD):
             advise(job, ahead, READ_AHEAD)
     if not job.single_threaded:
-        while team.started < job.threads - 1 and ndx_thread_start(
-                &team.helpers[team.started], helper, job):
-            team.started += 1
+        team.helpers = ndx_begin_task(&team.task, job.threads - 1, help_with, job)
 
 
 cdef void work_on_block(void *arg) noexcept nogil:
@@ -474,11 +472,8 @@ cdef void work_on_block(void *arg) noexcept nogil:
     work(team.job, team.job.block, &team.worker)
 
 
-cdef void join_team(void *arg) noexcept nogil:
-    cdef Team *team = <Team *>arg
-    cdef int i
-    for i in range(team.started):
-        ndx_thread_join(&team.helpers[i])
+cdef void end_team(void *arg) noexcept nogil:
+    ndx_end_task(&(<Team *>arg).task)
 
 
 cdef int run(Pass *job, str name) except -1:
@@ -487,7 +482,7 @@ cdef int run(Pass *job, str name) except -1:
     cdef Team team
     cdef long process = ndx_process_id()
     team.job = job
-    team.started = 0
+    team.helpers = 0
     start_worker(&team.worker, job)
     try:
         unlocked(job.held, start_team, &team)
@@ -498,7 +493,7 @@ cdef int run(Pass *job, str name) except -1:
                 if now_at(&job.next) >= job.grid.total:
                     break
                 report(now, now_at(&job.done), job.total, name)
-                if team.started and ndx_process_id() != process:
+                if team.helpers and ndx_process_id() != process:
                     raise RuntimeError(
                         f"{name}: this process was forked in the midst of the pass, "
                         "and has none of its threads; its result is incomplete here. "
@@ -507,8 +502,8 @@ cdef int run(Pass *job, str name) except -1:
             ndx_fetch_add(&job.stop, 1)
             raise
         finally:
-            if ndx_process_id() == process:
-                unlocked(job.held, join_team, &team)
+            if team.helpers and ndx_process_id() == process:
+                unlocked(job.held, end_team, &team)
     finally:
         end_worker(&team.worker, job)
     return report(now, job.total, job.total, name)

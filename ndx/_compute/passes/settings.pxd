@@ -2,7 +2,7 @@
 cdef class Settings:
     cdef object progress             # callable, or None
     cdef Py_ssize_t block
-    cdef Py_ssize_t threads
+    cdef Py_ssize_t threads      # 0: as many as compute other operations, at most 8
     cdef Py_ssize_t threshold
     cdef Py_ssize_t memory
     cdef Settings outer              # the settings before

@@ -11,7 +11,6 @@ from cpython.ref cimport Py_DECREF
 
 from ndx._lib.interpreter cimport current_home
 
-from ndx._compute.threads import CORES
 from ndx._lib.options import option_errors
 from ndx._lib.sizes import parse_size
 from ndx._lib.system import memory_for_pages as pages_of_machine
@@ -26,7 +25,6 @@ cdef enum:
     SMALLEST_BLOCK = 4096
 
 cdef object variable = PyContextVar_New("ndx.passes", NULL)
-cdef Py_ssize_t default_threads = min(CORES, 8)
 
 
 cdef Settings settings():
@@ -70,7 +68,6 @@ cdef class Settings:
 
     def __cinit__(self):
         self.block = 64 * 2**20
-        self.threads = default_threads
         self.threshold = 32 * 2**20
         self.memory = -1
 
@@ -145,8 +142,9 @@ class passes:
         Bytes between two calls of `progress`, and two checks for Ctrl-C. Sorting and
         matrix products hold a few times as much in memory. Default: 64 MiB.
     threads : int, optional
-        Threads that compute, including the calling one. Default: one for each core
-        that the process may use, at most 8.
+        Threads that compute, including the calling one. Default: as many as compute
+        other operations (`get_num_threads`), at most 8. A pass that begins while
+        another operation has the threads is computed by its own thread.
     threshold : int or str, optional
         Bytes from which an operation is done in a pass. Default: 32 MiB. Operations
         on fewer than 32768 elements never are.

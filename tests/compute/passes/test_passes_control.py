@@ -254,3 +254,56 @@ def test_what_inherits_the_settings_keeps_them(tmp_path):
         inherited = contextvars.copy_context()
         inside = block_here(tmp_path)
     assert inherited.run(block_here, tmp_path) == inside > block_here(tmp_path)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def tasks():
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="counts threads")
+def test_passes_take_the_threads_of_all_operations(tmp_path):
+    with passing(tmp_path, memory="1GiB", threads=3):
+        x = in_file(np.ones(100_000))
+        ndx.sum(x)
+        before = tasks()
+        for _ in range(20):
+            ndx.sum(x)
+        assert tasks() == before
+
+
+def test_passes_of_several_threads_at_once(tmp_path):
+    with passing(tmp_path, memory=0, threads=3):
+        x = in_file(np.arange(100_000.0))
+        expected = float(ndx.sum(x * 2.0))
+
+        def run():
+            for _ in range(20):
+                found.append(float(ndx.sum(x * 2.0)))
+
+        found = []
+        threads = [
+            threading.Thread(target=contextvars.copy_context().run, args=(run,))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [expected] * 60
+
+
+def test_set_num_threads_is_for_passes_too(tmp_path):
+    program = """
+    import os, numpy as np, ndx
+    ndx.set_num_threads(1)
+    with ndx.use("mmap"), ndx.passes(block="64KiB", threshold=1):
+        x = ndx.ones(1_000_000)
+        before = len(os.listdir("/proc/self/task"))
+        ndx.sum(x)
+        print(len(os.listdir("/proc/self/task")) - before)
+    """
+    if os.path.exists("/proc/self/task"):
+        assert run_python(program) == "0\n"

@@ -4,8 +4,25 @@
 
 #include <stddef.h>
 
+#if !defined(_WIN32)
+#include <fenv.h>
+#endif
+
 /* Computes one part of an operation. It runs no Python and takes no lock. */
 typedef void (*ndx_part)(void *arg, ptrdiff_t index);
+
+/* What the threads compute now: parts 0 to count - 1, each once, in any order. */
+typedef struct {
+    ndx_part part;
+    void *arg;
+    ptrdiff_t count;
+    ptrdiff_t next;                        /* the part to take; atomic */
+    int seats;                             /* threads that may still join */
+    int inside;                            /* threads that compute; read without lock */
+#if !defined(_WIN32)
+    fenv_t environment;                    /* the caller's: rounding, subnormals */
+#endif
+} ndx_task;
 
 /* The most threads that may compute one operation. */
 #define NDX_MOST_THREADS 256
@@ -19,6 +36,13 @@ void ndx_set_thread_count(int count);
  * The calling thread computes, too. It computes alone if another operation has the
  * threads, which is also so for a call inside a part. Call it without the GIL. */
 void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg);
+
+/* Let `helpers` threads compute one part each, while the caller goes on.
+ *
+ * Return how many do: fewer if no more can be started, none if another operation has
+ * the threads. If there are any, `ndx_end_task` waits for them. */
+int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg);
+void ndx_end_task(ndx_task *task);
 
 /* A flag that one part raises, and others look at before they start. */
 static inline void ndx_raise_flag(int *flag) {
