@@ -1,6 +1,9 @@
 """The examples in the docstrings, the README and the docs are true."""
 
+import os
 import re
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -78,6 +81,42 @@ def test_links_lead_somewhere(page):
         found = (path.parent / name).resolve() if name else path
         assert found.is_file(), target
         assert not anchor or anchor in anchors(found), target
+
+
+def test_the_program_of_which_door_runs_as_it_is(tmp_path):
+    """The README and the page have the same command; it prints what the page says."""
+    texts = [(ROOT / page).read_text() for page in ("README.md", "docs/which_door.md")]
+    command, other = (
+        re.search(r"^\$ python (-m ndx run .*)$", t, re.M)[1] for t in texts
+    )
+    assert command == other
+    program = pages.examples(texts[1], "program.py")[0].code
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == pages.expected(program)
+
+
+def test_which_door_counts_calls_as_the_table_does():
+    table = re.findall(
+        r"^\| `[\w.]+` \| [\w.]+ \| (\d+) \| (\d+) \| (\d+) \|$",
+        (ROOT / "docs/interop.md").read_text(),
+        re.M,
+    )
+    calls, right, refused = (
+        sum(map(int, column)) for column in zip(*table, strict=True)
+    )
+    assert calls == right + refused
+    said = f"more than {calls // 100 * 100:,} calls of {len(table)} libraries"
+    said += f", over {100 * right // calls // 10 * 10} %"
+    assert said in (ROOT / "docs/which_door.md").read_text()
 
 
 def exists(name):

@@ -43,6 +43,17 @@ def test_fused_expressions(capsys, monkeypatch):
 
 
 @posix
+def test_doors_run_the_examples_of_their_page():
+    doors = load("doors")
+    assert doors.measure(2, 30)["arena"] == 0
+    assert doors.measure(4, 30)["arena"] > 8 * 30 * 30
+    assert max(examples for _, examples in doors.DOORS.values()) == len(
+        doors.FENCE.findall(doors.PAGE.read_text())
+    )
+    ndx.memory.destroy_all()
+
+
+@posix
 def test_readers_of_large_files_are_right(tmp_path):
     benchmark = load("larger_than_ram")
     path = str(tmp_path / "x.npy")
