@@ -277,14 +277,19 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
             count = nrows
             step.function(args, &count, between, step.data)
         return
-    if step.function == run_copy and stage.ndim == 1 and ncols < SHORT_ROW:
+    row = 0
+    if step.function == run_copy and ncols < SHORT_ROW:
         how.cast = NULL
         # Of what is written: a constant has no item size.
         how.itemsize = step.operands[1].itemsize
-        transfer_block(&how, at[1], between[1], steps[1], at[0], between[0], steps[0],
-                       nrows, ncols)
+        while row < nrows:
+            args[0] = row_of(step, stage, 0, row, at, between, rows)
+            args[1] = row_of(step, stage, 1, row, at, between, rows)
+            count = rows_in_line(step, stage, row, nrows, at, between, rows)
+            transfer_block(&how, args[1], between[1], steps[1], args[0], between[0],
+                           steps[0], count, ncols)
+            row += count
         return
-    row = 0
     while row < nrows:
         if step.sums and steps[0] != 0:
             count = add_rows(step, stage, row, nrows, ncols, at, steps, between, rows)
@@ -306,6 +311,32 @@ cdef inline char *row_of(const Step *step, const Stage *stage, int i, Py_ssize_t
     if stage.ndim > 1 and step.operands[i].place == LEAF:
         return rows[step.operands[i].index][row]
     return at[i] + row * between[i]
+
+
+cdef Py_ssize_t rows_in_line(const Step *step, const Stage *stage, Py_ssize_t row,
+                             Py_ssize_t nrows, char **at, Py_ssize_t *between,
+                             char *(*rows)[MOST_ROWS]) noexcept nogil:
+    """Return how many rows from `row` lie at one distance, in both operands of a copy.
+
+    `between` are the distances then.
+    """
+    cdef Py_ssize_t last = row + 1
+    cdef char *before
+    cdef char *next
+    cdef int i
+    if stage.ndim == 1 or last == nrows:
+        return nrows - row
+    for i in range(2):
+        between[i] = row_of(step, stage, i, last, at, between, rows) \
+            - row_of(step, stage, i, row, at, between, rows)
+    while last < nrows:
+        for i in range(2):
+            before = row_of(step, stage, i, last - 1, at, between, rows)
+            next = row_of(step, stage, i, last, at, between, rows)
+            if next - before != between[i]:
+                return last - row
+        last += 1
+    return nrows - row
 
 
 cdef Py_ssize_t add_rows(const Step *step, const Stage *stage, Py_ssize_t row,
