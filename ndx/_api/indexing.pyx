@@ -1,16 +1,17 @@
 """Indexing functions of the standard."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ndx._array.pinning cimport Operands, compute_on, put
+from ndx._array.pinning cimport Operands, compute_on, locate, put, recheck_all
 from ndx._array.storage cimport BaseArray, new_empty, strided
+from ndx._compute.advanced_indexing cimport gather
 from ndx._compute.copies cimport cast
 from ndx._compute.elementwise cimport binary, compute_loop
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.copies cimport in_c_order
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.parts cimport Steps, steps_over
 from ndx._lib.dtypes cimport (
     INT64, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of, kind_of,
 )
@@ -44,12 +45,18 @@ cdef BaseArray compact(BaseArray x):
     return x if x.c_contiguous else in_c_order(x, x.dtype)
 
 
-cdef BaseArray positions(object x, str name):
-    """Return indices as contiguous int64; larger ones become 2**63 - 1."""
+cdef BaseArray integers(object x, str name):
+    """Return indices, or raise if they are none."""
     cdef BaseArray indices = argument(x, name)
     if kind_of[indices.dtype] != KIND_INT and kind_of[indices.dtype] != KIND_UINT:
         raise TypeError(
             f"{name} takes integer indices, not {dtype_object(indices.dtype)}")
+    return indices
+
+
+cdef BaseArray positions(object x, str name):
+    """Return indices as contiguous int64; larger ones become 2**63 - 1."""
+    cdef BaseArray indices = integers(x, name)
     if indices.block.device:
         return indices
     if indices.dtype == UINT64:
@@ -58,87 +65,33 @@ cdef BaseArray positions(object x, str name):
     return compact(indices if indices.dtype == INT64 else cast(indices, INT64))
 
 
-# The runs of bytes to copy.
-cdef struct Chunks:
-    Py_ssize_t outer         # number of positions along the axes before this one
-    Py_ssize_t length        # of the axis
-    Py_ssize_t nbytes        # of each run
-    Py_ssize_t count         # of all indices
-    Py_ssize_t first         # first outer position
-    Py_ssize_t start         # range [start, stop) of the indices
-    Py_ssize_t stop
-    Py_ssize_t bad           # position of an index out of bounds; -1: none
-
-
-cdef void copy_chunks(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Copy a run of operand 0 to operand 2 for each outer position and index.
-
-    Operand 1 has the indices. They are checked when they are read, because another
-    thread may write to them.
-    """
-    cdef Chunks *chunks = <Chunks *>arg
-    cdef const char *x = data[0] + chunks.first * chunks.length * chunks.nbytes
-    cdef const int64_t *indices = <const int64_t *>data[1]
-    cdef char *out = data[2] + (
-        chunks.first * chunks.count + chunks.start) * chunks.nbytes
-    cdef Py_ssize_t offsets[BLOCK]
-    cdef Py_ssize_t i, n = 0, nbytes = chunks.nbytes, unit = 1
-    if nbytes == 8 or nbytes == 4 or nbytes == 2:
-        # A loop over elements has no multiplication.
-        unit = nbytes
-    for _ in range(chunks.outer):
-        i = chunks.start
-        while i < chunks.stop:
-            if n < chunks.stop - chunks.start:
-                # Offsets that fit in one block are computed once.
-                n = min(BLOCK, chunks.stop - i)
-                if ndx_offsets(offsets, <const char *>(indices + i), 8, n, INT64,
-                               chunks.length, nbytes // unit, False):
-                    chunks.bad = i + first_bad(indices + i, n, chunks.length)
-                    return
-            ndx_gather(out, x, offsets, n, nbytes, unit)
-            out += n * nbytes
-            i += n
-        x += chunks.length * nbytes
-
-
 cdef Py_ssize_t first_bad(const int64_t *indices, Py_ssize_t n,
                           Py_ssize_t length) noexcept nogil:
-    """Return the place of the first index that is out of bounds."""
+    """Return the place of the first index that is out of bounds; -1: none is."""
     cdef Py_ssize_t i
     for i in range(n):
         if indices[i] < -length or indices[i] >= length:
             return i
+    return -1
+
+
+cdef int check_indices(BaseArray indices, Py_ssize_t length, str name) except -1:
+    """Raise for the first index that is out of bounds."""
+    cdef BaseArray found = positions(indices, name)
+    cdef Operands operands
+    cdef Py_ssize_t bad
+    if found.size == 0:
+        return 0
+    operands.count = 0
+    put(&operands, found)
+    locate(&operands)
+    bad = first_bad(<const int64_t *>operands.data[0], found.size, length)
+    recheck_all(&operands)
+    if bad >= 0:
+        raise IndexError(
+            f"{name}: index {(<object>indices)[bad].item()} is out of bounds for an "
+            f"axis of length {length}; valid are {-length} to {length - 1}")
     return 0
-
-
-cdef bint take_steps(Operands *operands, Chunks *chunks) except -1:
-    """Copy the chunks step by step if arrays in files are large; return whether so."""
-    cdef Chunks part = chunks[0]
-    cdef Py_ssize_t size, i, done
-    cdef Steps steps = steps_over("take", (
-        <BaseArray>operands.arrays[0], <BaseArray>operands.arrays[2]))
-    if steps is None:
-        return False
-    try:
-        size = max(1, steps.now.block // max(1, chunks.nbytes))
-        part.outer = 1
-        for i in range(chunks.outer):
-            part.first = i
-            for part.start in range(0, chunks.count, size):
-                part.stop = min(part.start + size, chunks.count)
-                compute_on(operands, NULL, copy_chunks, &part, True)
-                if part.bad >= 0:
-                    break
-                done = steps.total * (i * chunks.count + part.stop) // (
-                    chunks.outer * chunks.count)
-                steps.step(done - steps.done)
-            chunks.bad = part.bad
-            if part.bad >= 0:
-                break
-    finally:
-        steps.end()
-    return True
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> NDArray:
@@ -179,50 +132,35 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> NDArray:
     NDArray([30, 10])
     """
     cdef BaseArray array = argument(x, "take")
-    cdef BaseArray found, result
+    cdef BaseArray found = integers(indices, "take"), result
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef Operands operands
-    cdef Chunks chunks
-    cdef int which, i
+    cdef PyObject *selected
+    cdef int which
     if axis is None:
         if array.ndim != 1:
             raise ValueError(f"take needs an axis for an array of {array.ndim} axes")
         axis = 0
     which = normalize_axis(axis, array.ndim)
-    found = positions(indices, "take")
     if found.ndim != 1:
         raise ValueError(
             f"take: indices have {found.ndim} axes; they must have one (for others: "
             "x[indices])")
     if array.block.device or found.block.device:
         return on_device("take", array, found, axis=which)
-    array = compact(array)
-    chunks.outer = 1
-    chunks.nbytes = itemsize_of[array.dtype]
-    for i in range(array.ndim):
-        shape[i] = array.shape[i]
-        if i < which:
-            chunks.outer *= shape[i]
-        elif i > which:
-            chunks.nbytes *= shape[i]
-    chunks.length = shape[which]
-    chunks.count = chunks.stop = shape[which] = found.size
-    chunks.first = chunks.start = 0
-    chunks.bad = -1
-    result = new_empty(array.dtype, array.ndim, shape)
-    operands.count = 0
-    put(&operands, array)
-    put(&operands, found)
-    put(&operands, result)
-    if result.size * itemsize_of[array.dtype] < LARGE:
-        compute_on(&operands, NULL, copy_chunks, &chunks, False)
-    elif not take_steps(&operands, &chunks):
-        compute_on(&operands, NULL, copy_chunks, &chunks, True)
-    if chunks.bad >= 0:
-        raise IndexError(
-            f"take: index {indices[chunks.bad].item()} is out of bounds for an axis "
-            f"of length {chunks.length}; valid are {-chunks.length} to "
-            f"{chunks.length - 1}")
+    if found.dtype == UINT64:
+        found = positions(indices, "take")
+    selected = <PyObject *>found
+    result = gather(array, which, 1, &selected)
+    if result is None and not array.c_contiguous:
+        result = gather(compact(array), which, 1, &selected)
+    if result is None:
+        # There is nothing to copy, or an index is out of bounds.
+        check_indices(integers(indices, "take"), array.shape[which], "take")
+        memcpy(shape, array.shape, array.ndim * sizeof(Py_ssize_t))
+        shape[which] = found.size
+        result = new_empty(array.dtype, array.ndim, shape)
+        if result.size:
+            raise IndexError("take: the indices were changed while they were read")
     return result
 
 
@@ -304,19 +242,21 @@ cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *ste
     cdef char *indices = args[1]
     cdef char *out = args[2]
     cdef int64_t index
-    cdef Chunks chunks
+    cdef Py_ssize_t offsets[BLOCK]
+    cdef Py_ssize_t start = 0, n
     if steps[0] == 0 and steps[1] == 8 and steps[2] == along.itemsize == along.stride:
         # All indices are for one contiguous row.
-        chunks.outer = 1
-        chunks.length = along.length
-        chunks.nbytes = along.itemsize
-        chunks.count = chunks.stop = counts[0]
-        chunks.first = chunks.start = 0
-        chunks.bad = -1
-        copy_chunks(&chunks, args, NULL)
-        if chunks.bad >= 0:
-            along.bad = (<int64_t *>indices)[chunks.bad]
-            along.failed = True
+        while start < counts[0]:
+            n = min(BLOCK, counts[0] - start)
+            if ndx_offsets(offsets, indices + 8 * start, 8, n, INT64, along.length, 1,
+                           False):
+                start += first_bad(<int64_t *>indices + start, n, along.length)
+                along.bad = (<int64_t *>indices)[start]
+                along.failed = True
+                return
+            ndx_gather(out + start * along.itemsize, x, offsets, n, along.itemsize,
+                       along.itemsize)
+            start += n
         return
     for _ in range(counts[0]):
         index = (<int64_t *>indices)[0]

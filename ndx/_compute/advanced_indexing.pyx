@@ -10,6 +10,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport BaseArray, has_shape, new_empty
 from ndx._compute.aliasing cimport has_distinct_elements, is_distinct, touches
 from ndx._compute.copies cimport LARGE, copy, copy_into, in_c_order
+from ndx._compute.passes.parts cimport Steps, steps_over
 from ndx._compute.passes.tiles cimport walk_size
 from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._compute.walking cimport start_walk, step_walk
@@ -562,24 +563,33 @@ cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Picks *job = <Picks *>arg
     cdef Py_ssize_t offsets[BLOCK]
     cdef Py_ssize_t index[MAXDIMS]
-    cdef Py_ssize_t start, n = 0
+    cdef Py_ssize_t start, row, n = 0
+    cdef int last = max(walk.ndim - 1, 0)
+    cdef Py_ssize_t rows = walk.shape[last] if walk.ndim else 1
+    cdef const char *x
+    cdef char *out
     cdef char *at[2]
     at[0] = data[0]
     at[1] = data[1]
-    start_walk(walk.ndim, index)
+    start_walk(last, index)
     while True:
-        start = 0
-        while start < job.count:
-            if n < job.count:
-                # Offsets that fit in one block are computed once.
-                n = min(BLOCK, job.count - start)
-                if not offsets_of(job, data, start, n, offsets):
-                    job.failed = True
-                    return
-            ndx_gather(at[1] + start * job.nbytes, at[0], offsets, n, job.nbytes,
-                       job.unit)
-            start += n
-        if not step_walk(walk, walk.ndim, index, 2, at):
+        x, out = at[0], at[1]
+        for row in range(rows):
+            start = 0
+            while start < job.count:
+                if n < job.count:
+                    # Offsets that fit in one block are computed once.
+                    n = min(BLOCK, job.count - start)
+                    if not offsets_of(job, data, start, n, offsets):
+                        job.failed = True
+                        return
+                ndx_gather(out + start * job.nbytes, x, offsets, n, job.nbytes,
+                           job.unit)
+                start += n
+            if row + 1 < rows:
+                x += walk.strides[0][last]
+                out += walk.strides[1][last]
+        if not step_walk(walk, last, index, 2, at):
             return
 
 
@@ -618,6 +628,41 @@ cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 # ---------------------------------------------------------------- parts
 
+# A part of a selection: of its first outer axis, if there is one, and of its indices.
+cdef struct Range:
+    Picks *job
+    Compute function
+    Py_ssize_t first
+    Py_ssize_t rows
+    Py_ssize_t start
+    Py_ssize_t count
+
+
+cdef void run_range(void *arg, char **whole, const Walk *all_rows) noexcept nogil:
+    cdef const Range *part = <const Range *>arg
+    cdef char *data[2 + MOST_INDICES]
+    cdef Picks job
+    cdef Walk walk
+    cdef int i
+    memcpy(&job, part.job, sizeof(Picks))
+    memcpy(&walk, all_rows, sizeof(Walk))
+    for i in range(2 + job.narrays):
+        data[i] = whole[i]
+    if walk.ndim:
+        walk.shape[0] = part.rows
+        data[0] += part.first * walk.strides[0][0]
+        if not job.constant:
+            data[1] += part.first * walk.strides[1][0]
+    job.count = part.count
+    if not job.constant:
+        data[1] += part.start * job.nbytes
+    for i in range(job.narrays):
+        data[2 + i] += part.start * job.steps[i]
+    part.function(&job, data, &walk)
+    if job.failed:
+        ndx_raise_flag(&part.job.failed)
+
+
 # A selection that is cut along its indices or, if there are outer axes, the first one.
 cdef struct Parts:
     Picks *job
@@ -631,28 +676,14 @@ cdef struct Parts:
 cdef void compute_part(void *arg, Py_ssize_t index) noexcept nogil:
     cdef const Parts *parts = <const Parts *>arg
     cdef Py_ssize_t start = index * parts.length
-    cdef char *data[2 + MOST_INDICES]
-    cdef Picks job
-    cdef Walk walk
-    cdef int i
-    memcpy(&job, parts.job, sizeof(Picks))
-    memcpy(&walk, parts.walk, sizeof(Walk))
-    for i in range(2 + job.narrays):
-        data[i] = parts.data[i]
-    if walk.ndim:
-        walk.shape[0] = min(parts.length, walk.shape[0] - start)
-        data[0] += start * walk.strides[0][0]
-        if not job.constant:
-            data[1] += start * walk.strides[1][0]
+    cdef Range part = Range(parts.job, parts.function, 0, 0, 0, parts.job.count)
+    if parts.walk.ndim:
+        part.first = start
+        part.rows = min(parts.length, parts.walk.shape[0] - start)
     else:
-        job.count = min(parts.length, job.count - start)
-        if not job.constant:
-            data[1] += start * job.nbytes
-        for i in range(job.narrays):
-            data[2 + i] += start * job.steps[i]
-    parts.function(&job, data, &walk)
-    if job.failed:
-        ndx_raise_flag(&parts.job.failed)
+        part.start = start
+        part.count = min(parts.length, parts.job.count - start)
+    run_range(&part, parts.data, parts.walk)
 
 
 cdef void run_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
@@ -687,6 +718,37 @@ cdef int compute_picks(Operands *operands, const Walk *walk, Compute function,
             parts.function = function
             return compute_held(operands, walk, run_parts, &parts)
     return compute_on(operands, walk, function, job, large)
+
+
+cdef bint gather_steps(Operands *operands, const Walk *walk, Picks *job) except -1:
+    """Gather step by step if arrays in files are large; return whether that was so."""
+    cdef Steps steps = steps_over("take", (
+        <BaseArray>operands.arrays[0], <BaseArray>operands.arrays[1]))
+    cdef Py_ssize_t each = job.nbytes, outer = 1, most, done
+    cdef Range part = Range(job, run_gather, 0, 1, 0, 0)
+    cdef int axis
+    if steps is None:
+        return False
+    for axis in range(1, walk.ndim):
+        each *= walk.shape[axis]
+    if walk.ndim:
+        outer = walk.shape[0]
+    most = max(1, steps.now.block // each)                # indices of a step
+    try:
+        while part.first < outer and not job.failed:
+            part.count = min(most, job.count - part.start)
+            part.rows = min(max(1, most // job.count), outer - part.first)
+            compute_on(operands, walk, run_range, &part, True)
+            part.start += part.count
+            if part.start == job.count:
+                part.start = 0
+                part.first += part.rows
+            done = steps.total * (part.first * job.count + part.start) // (
+                outer * job.count)
+            steps.step(done - steps.done)
+    finally:
+        steps.end()
+    return True
 
 
 # ---------------------------------------------------------------- layouts
@@ -782,7 +844,8 @@ cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices):
     result = new_empty(x.dtype, ndim, shape)
     put_operands(&operands, x, result, NULL, count, indices)
     walk_outer(&walk, x, result.strides, axis)
-    compute_picks(&operands, &walk, run_gather, &job, result.size >= LARGE, True)
+    if result.size < LARGE or not gather_steps(&operands, &walk, &job):
+        compute_picks(&operands, &walk, run_gather, &job, result.size >= LARGE, True)
     return None if job.failed else result
 
 

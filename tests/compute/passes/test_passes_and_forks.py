@@ -82,7 +82,8 @@ def test_a_fork_during_a_pass(backend, threads, memory):
     finally:
         if children[0] == 0:
             complete = bool(ndx.all(x == 1))
-            os._exit(not (complete if threads == 1 else lost))
+            # Other threads may have computed the rest before the fork.
+            os._exit(not (complete or (lost and threads > 1)))
     assert np.all(np.asarray(x) == 1)
 
 

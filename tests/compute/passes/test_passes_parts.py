@@ -162,6 +162,24 @@ def test_taking(tmp_path, memory):
             ndx.take(x, ndx.asarray(bad), axis=0)
 
 
+@pytest.mark.parametrize("shape", [(40_000,), (300, 400), (20, 30, 200), (3, 40_000)])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_index_arrays_are_read_in_steps(tmp_path, shape, axis):
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=shape)
+    count = 120_000 * a.shape[axis] // a.size
+    index = rng.integers(-a.shape[axis], a.shape[axis], count)
+    key = (index,) if axis == 0 else (..., index)
+    with passing(tmp_path) as calls:
+        x = in_file(a)
+        found = x[tuple(ndx.asarray(k) if k is index else k for k in key)]
+        same(found, a[key])
+        assert "take" in named(calls)
+        done = [call[0] for call in calls if call[2] == "take"]
+        assert done == sorted(done)
+        assert len(done) > 2
+
+
 # ---------------------------------------------------------------- sorting
 
 
