@@ -25,7 +25,29 @@ cdef extern from *:
         PyTypeObject *cls;                 /* strong, as the next two */
         PyObject *convert;
         PyObject *keyword;                 /* the first argument's name */
+        int nested;                        /* whether lists of such are converted */
     } ndx_function;
+
+    /* Lists that are nested deeper are an error for those that read numbers. */
+    #define NDX_DEEPEST 64
+
+    /* Whether an object is to be converted. It runs no Python code. */
+    static int ndx_is_meant(const ndx_function *function, PyObject *object, int depth) {
+        PyObject **items;
+        if (PyObject_TypeCheck(object, function->cls)) { return 1; }
+        if (!function->nested || depth == NDX_DEEPEST ||
+            !(PyList_CheckExact(object) || PyTuple_CheckExact(object))) {
+            return 0;
+        }
+        items = PySequence_Fast_ITEMS(object);
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+            if (PyFloat_CheckExact(items[i]) || PyLong_CheckExact(items[i])) {
+                continue;
+            }
+            if (ndx_is_meant(function, items[i], depth + 1)) { return 1; }
+        }
+        return 0;
+    }
 
     /* C functions carry no data, so that each conversion has one of its own. */
     #define NDX_WITH_KEYWORDS 4
@@ -43,7 +65,7 @@ cdef extern from *:
         } else if (kwargs != NULL) {
             first = PyDict_GetItemWithError(kwargs, function->keyword);
         }
-        if (first == NULL || !PyObject_TypeCheck(first, function->cls)) {
+        if (first == NULL || !ndx_is_meant(function, first, 0)) {
             return original(self, args, kwargs);
         }
         converted = PyObject_CallOneArg(function->convert, first);
@@ -73,7 +95,7 @@ cdef extern from *:
     static PyObject *ndx_call_of_one(ndx_function *function, PyObject *self,
                                      PyObject *arg) {
         PyObject *converted, *result;
-        if (!PyObject_TypeCheck(arg, function->cls)) {
+        if (!ndx_is_meant(function, arg, 0)) {
             return function->original(self, arg);
         }
         converted = PyObject_CallOneArg(function->convert, arg);
@@ -111,6 +133,7 @@ cdef extern from *:
         PyTypeObject *cls
         PyObject *convert
         PyObject *keyword
+        int nested
     ndx_function *ndx_functions
     const PyCFunction *ndx_callers
     int NDX_WITH_KEYWORDS, NDX_FUNCTIONS
@@ -120,7 +143,8 @@ cdef extern from *:
 cdef int used[2]                 # functions with keywords, and those of one argument
 
 
-def convert_first(function, str keyword not None, type cls not None, convert):
+def convert_first(
+        function, str keyword not None, type cls not None, convert, bint nested=False):
     """Have a builtin function convert its first argument, if that is of a class.
 
     Parameters
@@ -134,6 +158,8 @@ def convert_first(function, str keyword not None, type cls not None, convert):
         Objects of this class, and of classes derived from it, are converted.
     convert : callable
         Returns what the function is to be called with; its errors are the function's.
+    nested : bool, default False
+        Lists and tuples are converted, too, if such an object is in them, at any depth.
 
     Raises
     ------
@@ -168,4 +194,5 @@ def convert_first(function, str keyword not None, type cls not None, convert):
     converting.keyword = <PyObject *>keyword
     converting.cls = <PyTypeObject *>cls
     converting.convert = <PyObject *>convert
+    converting.nested = nested
     builtin.m_ml = &converting.definition
