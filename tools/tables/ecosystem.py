@@ -110,9 +110,9 @@ LIBRARIES = (
         "`contract`", "names `ndx.numpy` for a namespace (`ndx.opt_einsum`)",
     ),
     Library(
-        "PyTorch", "torch", (f"{INTEROP}torch.py",),
-        "tensors over NDArrays' memory; `default_collate`",
-        "an entry in the table of `default_collate` (`ndx.torch`)",
+        "PyTorch", "torch", (f"{INTEROP}torch.py", f"{INTEROP}calls.py::*[[]torch:*"),
+        "tensors over NDArrays' memory; numbers, masks and indices; `default_collate`",
+        "its protocol; gives NumPy's arrays to its constructors (`ndx.torch`)",
     ),
     Library(
         "JAX", "jax", (f"{INTEROP}jax.py",),
