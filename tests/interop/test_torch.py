@@ -185,10 +185,10 @@ def test_the_dtype_of_elements_in_lists():
         assert make([ndx.asarray(1), 2]).dtype == torch.int64
         assert make([0.1, 0.2]).dtype == torch.float32
         assert make([[[x]], [[x]]]).tolist() == [[[[0.1, 0.2]]]] * 2
+    endless = []
+    endless.append(endless)
     with pytest.raises(ValueError, match="too many dimensions"):
-        nested = []
-        nested.append(nested)
-        torch.tensor(nested)
+        torch.tensor(endless)
 
 
 @pytest.mark.filterwarnings("ignore:Creating a tensor from a list:UserWarning")

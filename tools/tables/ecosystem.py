@@ -123,6 +123,18 @@ LIBRARIES = (
         "NDArrays as arguments of compiled functions",
         "a type of arguments (`ndx.numba`)",
     ),
+    *[
+        Library(
+            name, distribution,
+            (f"{INTEROP}compiled_modules.py::*[[]{name}:*",), works,
+        )
+        for name, distribution, works in (
+            ("pybind11", "pybind11", "`py::array_t`, unless `noconvert`; `py::buffer`"),
+            ("nanobind", "nanobind", "`nb::ndarray` of the array's dtype and layout"),
+            ("Cython", "cython", "typed memoryviews (`double[:]`)"),
+            ("ctypes", None, "`x.ctypes.data_as`; not as `ndpointer`"),
+        )
+    ],
     Library(
         "joblib", "joblib", (f"{INTEROP}joblib.py",),
         "`Parallel`, `dump`, `hash`, `Memory`",
