@@ -30,8 +30,8 @@ from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.numpy_results cimport adopted_backend
 from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport (
-    BOOL, FLOAT64, INT32, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, dtype_object, itemsize_of, kind_of,
+    BOOL, FLOAT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
+    dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
@@ -743,18 +743,6 @@ cdef class NDArray(NumPyMethods):
         """Return a copy as an array of JAX, which takes its arrays for constants."""
         from jax.numpy import array
         return array(numpy_view(self))
-
-    @property
-    def __torch_function__(self) -> Callable[..., Any]:
-        """How PyTorch calls a function with numbers, masks and indices of NumPy.
-
-        Other arrays lack it: PyTorch's old constructors (``torch.Tensor(x)``) refuse
-        what has it.
-        """
-        if self.ndim and self.dtype not in (BOOL, INT32, INT64):
-            raise AttributeError("an array that is no index has no __torch_function__")
-        from ndx.torch import call_with_numpys
-        return call_with_numpys
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from ndx._array.interchange import is_read_only_export
 from ndx._borders import VALUE, Border, calling_with_numpys, convert, install
 from ndx._core import NDArray
 from ndx._lib.first_arguments import convert_first
-from ndx._methods.exports import bear_writes
+from ndx._methods.exports import answer_torch, bear_writes
 
 __all__ = ["register"]
 
@@ -53,10 +53,6 @@ def broadcast(*values):
         for each in values
     ]
     return torch.broadcast_tensors(*tensors)
-
-
-# What ``NDArray.__torch_function__`` returns.
-call_with_numpys = calling_with_numpys({torch.broadcast_tensors: broadcast})
 
 
 def _collate(batch, *, collate_fn_map=None):
@@ -114,4 +110,5 @@ def register():
     convert_first(torch.frombuffer, "buffer", NDArray, _bytes)
     capsule = type(np.empty(0).__dlpack__())
     convert_first(torch._C._from_dlpack, "capsule", capsule, _exported)
+    answer_torch(calling_with_numpys({torch.broadcast_tensors: broadcast}))
     install("torch", BORDERS)
