@@ -81,6 +81,11 @@ def _shared(x):
     return _copied(x)
 
 
+def _size(x):
+    """Return the number for an array without dimensions, which is a length."""
+    return np.asarray(x)[()]
+
+
 def _bytes(x):
     """Return an array for `torch.frombuffer`, whose memory bears writes."""
     bear_writes(x)
@@ -106,6 +111,9 @@ def register():
     convert_first(torch.asarray, "obj", NDArray, _shared, nested=True)
     convert_first(torch.as_tensor, "data", NDArray, _shared, nested=True)
     convert_first(torch.tensor, "data", NDArray, _copied, nested=True)
+    # Of sizes one by one, PyTorch refuses a first one that has the protocol.
+    for function in (torch.empty, torch.ones, torch.rand, torch.randn, torch.zeros):
+        convert_first(function, "size", NDArray, _size)
     convert_first(torch.from_numpy, "ndarray", NDArray, _shared)
     convert_first(torch.frombuffer, "buffer", NDArray, _bytes)
     capsule = type(np.empty(0).__dlpack__())

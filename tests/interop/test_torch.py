@@ -227,3 +227,20 @@ def test_a_loader_without_batches_makes_tensors():
         ndx.asarray([0.1, 0.2]), batch_size=None
     )
     assert (first.dtype, float(second)) == (torch.float64, 0.2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_lists_that_contain_themselves_are_refused(k):
+    values = [1.0]
+    values.extend([values] * k)
+    with pytest.raises((ValueError, RecursionError, TypeError)):
+        torch.tensor(values)
+
+
+def test_integers_are_sizes():
+    n = ndx.numpy.asarray([3, 1, 2])[0]
+    for function in (torch.empty, torch.ones, torch.rand, torch.randn, torch.zeros):
+        assert function(n, 2).shape == (3, 2)
+        assert function(n).shape == function((n,)).shape == function(size=(n,)).shape
+    with pytest.raises(TypeError):
+        torch.zeros(ndx.ones(3), 2)
