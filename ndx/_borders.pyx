@@ -53,7 +53,7 @@ CELLS = AS_CELLS  # in the cells of an array of objects, if objects are returned
 RESULTS = AS_RESULTS  # in what a function returns that is called
 
 
-cdef object convert(object value, int how):
+cpdef object convert(object value, int how):
     """Return an argument without NDArrays; the argument itself if it has none."""
     if how == AS_CELLS:
         return without_in_cells(value)
@@ -90,6 +90,27 @@ cdef class ReturningNumPys:
 
     def __reduce__(self):
         return ReturningNumPys, (self.function,)
+
+
+def calling_with_numpys(instead):
+    """Return what calls a function with NumPy's arrays and numbers for NDArrays.
+
+    It takes its arguments as the protocol ``__torch_function__`` gives them.
+
+    Parameters
+    ----------
+    instead : dict of callable to callable
+        Functions for which others are called, with these arguments.
+    """
+    def call(function, types, args=(), kwargs=None):
+        cdef list given = [convert(value, AS_ITEMS) for value in args]
+        cdef dict named = {}
+        if kwargs is not None:
+            for name, value in kwargs.items():
+                named[name] = convert(value, AS_ITEMS)
+        return instead.get(function, function)(*given, **named)
+
+    return call
 
 
 cdef object without(object value, int depth):

@@ -4,9 +4,15 @@ Nobody has to import this module: ndx does when ``torch`` is imported.
 
 ``torch.asarray``, ``as_tensor``, ``tensor`` and ``from_numpy`` take NDArrays as they
 take NumPy's arrays, with the same warnings and errors: PyTorch would take the bytes of
-an NDArray for numbers of another type. ``torch.from_dlpack`` warns if an array is
-read-only, which PyTorch does not respect. ``torch.utils.data.default_collate`` stacks
-NDArrays to a tensor.
+an NDArray for numbers of another type. NDArrays in lists, too: PyTorch would take their
+elements for Python's floats, and make float32 of them. ``torch.from_dlpack`` warns if
+an array is read-only, which PyTorch does not respect.
+
+All other functions, methods, operators and indices of tensors ask numbers, masks and
+index arrays for their protocol, ``__torch_function__``. It calls them with NumPy's.
+
+``torch.utils.data.default_collate`` stacks NDArrays to a tensor, and
+``default_convert`` makes tensors of them.
 
 Examples
 --------
@@ -25,11 +31,28 @@ import torch
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from ndx._array.interchange import is_read_only_export
+from ndx._borders import VALUE, Border, calling_with_numpys, convert, install
 from ndx._core import NDArray
 from ndx._lib.first_arguments import convert_first
-from ndx._methods.exports import bear_writes
+from ndx._methods.exports import answer_torch, bear_writes
 
 __all__ = ["register"]
+
+# It asks for the name of an argument's module, "numpy", and leaves all else as it is.
+BORDERS = (
+    Border("torch.utils.data._utils.collate", "default_convert", {"data": VALUE}),
+)
+
+
+def broadcast(*values):
+    """Broadcast tensors and numbers, which distributions take for tensors, too."""
+    dtypes = [each.dtype for each in values if isinstance(each, torch.Tensor)]
+    dtype = dtypes[0] if dtypes else torch.get_default_dtype()
+    tensors = [
+        torch.tensor(each.item(), dtype=dtype) if isinstance(each, np.generic) else each
+        for each in values
+    ]
+    return torch.broadcast_tensors(*tensors)
 
 
 def _collate(batch, *, collate_fn_map=None):
@@ -39,13 +62,28 @@ def _collate(batch, *, collate_fn_map=None):
 
 def _copied(x):
     """Return the object from which PyTorch copies an array's elements."""
+    if isinstance(x, list | tuple):
+        return _without_ndarrays(x)
     return np.asarray(x) if x.device == "cpu" else torch.from_dlpack(x)
+
+
+def _without_ndarrays(value):
+    """Return lists of NumPy's arrays and numbers for those of NDArrays."""
+    if type(value) in (list, tuple):
+        return [_without_ndarrays(item) for item in value]
+    return convert(value, VALUE)
 
 
 def _shared(x):
     """Return the object whose memory PyTorch shares for an array; writes are borne."""
-    bear_writes(x)
+    if isinstance(x, NDArray):
+        bear_writes(x)
     return _copied(x)
+
+
+def _size(x):
+    """Return the number for an array without dimensions, which is a length."""
+    return np.asarray(x)[()]
 
 
 def _bytes(x):
@@ -70,10 +108,15 @@ def _exported(capsule):
 def register():
     """Have PyTorch's constructors and ``default_collate`` know NDArrays."""
     default_collate_fn_map[NDArray] = _collate
-    convert_first(torch.asarray, "obj", NDArray, _shared)
-    convert_first(torch.as_tensor, "data", NDArray, _shared)
-    convert_first(torch.tensor, "data", NDArray, _copied)
+    convert_first(torch.asarray, "obj", NDArray, _shared, nested=True)
+    convert_first(torch.as_tensor, "data", NDArray, _shared, nested=True)
+    convert_first(torch.tensor, "data", NDArray, _copied, nested=True)
+    # Of sizes one by one, PyTorch refuses a first one that has the protocol.
+    for function in (torch.empty, torch.ones, torch.rand, torch.randn, torch.zeros):
+        convert_first(function, "size", NDArray, _size)
     convert_first(torch.from_numpy, "ndarray", NDArray, _shared)
     convert_first(torch.frombuffer, "buffer", NDArray, _bytes)
     capsule = type(np.empty(0).__dlpack__())
     convert_first(torch._C._from_dlpack, "capsule", capsule, _exported)
+    answer_torch(calling_with_numpys({torch.broadcast_tensors: broadcast}))
+    install("torch", BORDERS)

@@ -25,11 +25,38 @@ cdef extern from *:
         PyTypeObject *cls;                 /* strong, as the next two */
         PyObject *convert;
         PyObject *keyword;                 /* the first argument's name */
+        int nested;                        /* whether lists of such are converted */
     } ndx_function;
 
+    /* Lists that are nested deeper are an error for those that read numbers. */
+    #define NDX_DEEPEST 64
+    /* Lists that are looked at. What has more may contain itself: the conversion ends
+     * with an error then. */
+    #define NDX_MOST_LISTS (1 << 22)
+
+    /* Whether an object is to be converted. It runs no Python code. */
+    static int ndx_is_meant(const ndx_function *function, PyObject *object, int depth,
+                            int *lists) {
+        PyObject **items;
+        if (PyObject_TypeCheck(object, function->cls)) { return 1; }
+        if (!function->nested || depth == NDX_DEEPEST ||
+            !(PyList_CheckExact(object) || PyTuple_CheckExact(object))) {
+            return 0;
+        }
+        if (++*lists > NDX_MOST_LISTS) { return 1; }
+        items = PySequence_Fast_ITEMS(object);
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+            if (PyFloat_CheckExact(items[i]) || PyLong_CheckExact(items[i])) {
+                continue;
+            }
+            if (ndx_is_meant(function, items[i], depth + 1, lists)) { return 1; }
+        }
+        return 0;
+    }
+
     /* C functions carry no data, so that each conversion has one of its own. */
-    #define NDX_WITH_KEYWORDS 4
-    #define NDX_FUNCTIONS 6
+    #define NDX_WITH_KEYWORDS 9
+    #define NDX_FUNCTIONS 11
     static ndx_function ndx_functions[NDX_FUNCTIONS];
 
     static PyObject *ndx_call(ndx_function *function, PyObject *self, PyObject *args,
@@ -37,13 +64,14 @@ cdef extern from *:
         PyCFunctionWithKeywords original =
             (PyCFunctionWithKeywords)(void (*)(void))function->original;
         Py_ssize_t count = PyTuple_GET_SIZE(args);
+        int lists = 0;
         PyObject *first = NULL, *converted, *result = NULL;
         if (count > 0) {
             first = PyTuple_GET_ITEM(args, 0);
         } else if (kwargs != NULL) {
             first = PyDict_GetItemWithError(kwargs, function->keyword);
         }
-        if (first == NULL || !PyObject_TypeCheck(first, function->cls)) {
+        if (first == NULL || !ndx_is_meant(function, first, 0, &lists)) {
             return original(self, args, kwargs);
         }
         converted = PyObject_CallOneArg(function->convert, first);
@@ -73,7 +101,8 @@ cdef extern from *:
     static PyObject *ndx_call_of_one(ndx_function *function, PyObject *self,
                                      PyObject *arg) {
         PyObject *converted, *result;
-        if (!PyObject_TypeCheck(arg, function->cls)) {
+        int lists = 0;
+        if (!ndx_is_meant(function, arg, 0, &lists)) {
             return function->original(self, arg);
         }
         converted = PyObject_CallOneArg(function->convert, arg);
@@ -89,14 +118,17 @@ cdef extern from *:
     #define NDX_CALL_OF_ONE(i) static PyObject *ndx_call_##i( \
             PyObject *self, PyObject *arg) { \
         return ndx_call_of_one(&ndx_functions[i], self, arg); }
-    NDX_CALL(0) NDX_CALL(1) NDX_CALL(2) NDX_CALL(3)
-    NDX_CALL_OF_ONE(4) NDX_CALL_OF_ONE(5)
+    NDX_CALL(0) NDX_CALL(1) NDX_CALL(2) NDX_CALL(3) NDX_CALL(4) NDX_CALL(5)
+    NDX_CALL(6) NDX_CALL(7) NDX_CALL(8)
+    NDX_CALL_OF_ONE(9) NDX_CALL_OF_ONE(10)
 
     #define NDX_AS_FUNCTION(f) (PyCFunction)(void (*)(void))(f)
     static const PyCFunction ndx_callers[NDX_FUNCTIONS] = {
         NDX_AS_FUNCTION(ndx_call_0), NDX_AS_FUNCTION(ndx_call_1),
         NDX_AS_FUNCTION(ndx_call_2), NDX_AS_FUNCTION(ndx_call_3),
-        ndx_call_4, ndx_call_5,
+        NDX_AS_FUNCTION(ndx_call_4), NDX_AS_FUNCTION(ndx_call_5),
+        NDX_AS_FUNCTION(ndx_call_6), NDX_AS_FUNCTION(ndx_call_7),
+        NDX_AS_FUNCTION(ndx_call_8), ndx_call_9, ndx_call_10,
     };
     """
     ctypedef void *PyCFunction
@@ -111,6 +143,7 @@ cdef extern from *:
         PyTypeObject *cls
         PyObject *convert
         PyObject *keyword
+        int nested
     ndx_function *ndx_functions
     const PyCFunction *ndx_callers
     int NDX_WITH_KEYWORDS, NDX_FUNCTIONS
@@ -120,7 +153,8 @@ cdef extern from *:
 cdef int used[2]                 # functions with keywords, and those of one argument
 
 
-def convert_first(function, str keyword not None, type cls not None, convert):
+def convert_first(
+        function, str keyword not None, type cls not None, convert, bint nested=False):
     """Have a builtin function convert its first argument, if that is of a class.
 
     Parameters
@@ -134,6 +168,8 @@ def convert_first(function, str keyword not None, type cls not None, convert):
         Objects of this class, and of classes derived from it, are converted.
     convert : callable
         Returns what the function is to be called with; its errors are the function's.
+    nested : bool, default False
+        Lists and tuples are converted, too, if such an object is in them, at any depth.
 
     Raises
     ------
@@ -168,4 +204,5 @@ def convert_first(function, str keyword not None, type cls not None, convert):
     converting.keyword = <PyObject *>keyword
     converting.cls = <PyTypeObject *>cls
     converting.convert = <PyObject *>convert
+    converting.nested = nested
     builtin.m_ml = &converting.definition

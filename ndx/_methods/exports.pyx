@@ -15,7 +15,7 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.copies cimport copy_into
 from ndx._files.mapping cimport Mapped, MappedFile, find_mapping
-from ndx._lib.dtypes cimport dtype_object
+from ndx._lib.dtypes cimport BOOL, INT32, INT64, dtype_object
 from ndx._methods.display cimport readable
 
 from ndx._files.mapping import make_private
@@ -54,6 +54,26 @@ cdef object cuda_array_interface(BaseArray x):
     if x.own_export == NULL:
         x.own_export = export_array(x)
     return found
+
+
+# What PyTorch's functions ask of NDArrays, once PyTorch is imported.
+cdef object called_by_torch = None
+
+
+def answer_torch(function):
+    """Have NDArrays return a function as ``__torch_function__``."""
+    global called_by_torch
+    called_by_torch = function
+
+
+cdef object torch_function(BaseArray x):
+    """Return ``__torch_function__`` of numbers, masks and index arrays.
+
+    Others lack it: PyTorch's old constructors (``torch.Tensor(x)``) refuse what has it.
+    """
+    if called_by_torch is None or (x.ndim and x.dtype not in (BOOL, INT32, INT64)):
+        raise AttributeError("the array is no number or index, or there is no PyTorch")
+    return called_by_torch
 
 
 cdef object export_dlpack(BaseArray x, object stream, object max_version,

@@ -1,4 +1,7 @@
-"""Attributes of `numpy.ndarray` on NDArrays: `flags`, `base`, `flat`, `real`, ..."""
+"""Attributes of `numpy.ndarray` on NDArrays: `flags`, `base`, `flat`, `real`, ...
+
+And one that PyTorch asks for.
+"""
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from ndx._compute.elementwise cimport part
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, dtype_code, dtype_object, itemsize_of, kind_of,
 )
+from ndx._methods.exports cimport torch_function
 from ndx._methods.indexing cimport flat_element, set_flat
 from ndx._methods.numpy_dispatch cimport call_function
 
@@ -379,3 +383,8 @@ cdef class NumPyAttributes(BaseArray):
     def ctypes(self) -> Any:
         """NumPy's object for calls through `ctypes`, which exports the memory."""
         return numpy_view(self).ctypes
+
+    @property
+    def __torch_function__(self) -> Callable[..., Any]:
+        """How PyTorch calls a function with numbers, masks and indices of NumPy."""
+        return torch_function(self)

@@ -10,7 +10,15 @@ import warnings
 
 import numpy as np
 import pytest
-from ndx._borders import CELLS, ITEMS, VALUE, VIEW, Border, install
+from ndx._borders import (
+    CELLS,
+    ITEMS,
+    VALUE,
+    VIEW,
+    Border,
+    calling_with_numpys,
+    install,
+)
 
 import ndx
 
@@ -247,3 +255,14 @@ def test_the_check_at_import_takes_no_memory(library):
         "assert ndx.memory.stats() == before\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_function_is_called_with_numpys_arrays():
+    def given(*args, **kwargs):
+        return [type(value) for value in (*args[0], *args[1:], *kwargs.values())]
+
+    call = calling_with_numpys({given.__class__: given})
+    x = ndx.ones(2)
+    found = call(given, (), ([x, x[0], 2.5], x), {"k": ndx.asarray(1)})
+    assert found == [np.ndarray, np.float64, float, np.ndarray, np.int64]
+    assert call(given.__class__, (), ((),)) == []

@@ -155,3 +155,92 @@ def test_a_comparison_is_not_one_of_identities():
         torch.ones(3) == ndx.ones(3)  # noqa: B015
     with pytest.raises(TypeError, match="convert one"):
         ndx.ones(3) != torch.ones(3)  # noqa: B015
+
+
+# ---- numbers, masks and index arrays -------------------------------------------------
+
+
+def test_numbers_do_not_change_a_tensors_dtype():
+    tensor = torch.arange(3.0)
+    for number in (ndx.asarray(2.0), ndx.asarray([2.0])[0], ndx.asarray(2)):
+        assert (tensor * number).dtype == torch.float32
+        assert (number * tensor).tolist() == [0.0, 2.0, 4.0]
+    assert (torch.arange(3) / ndx.asarray(2)).dtype == torch.float32
+
+
+def test_tensors_are_changed_in_place_by_numbers():
+    tensor = also = torch.arange(3.0)
+    tensor += ndx.asarray(2.0)
+    tensor[ndx.asarray([True, False, False])] = ndx.asarray(9.0)
+    assert also.tolist() == [9.0, 3.0, 4.0]
+
+
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list:UserWarning")
+def test_the_dtype_of_elements_in_lists():
+    x = ndx.asarray([0.1, 0.2])
+    for make in (torch.tensor, torch.as_tensor, torch.asarray):
+        for values in ([x[0], x[1]], [ndx.asarray(0.1), ndx.asarray(0.2)], list(x)):
+            assert make(values).dtype == torch.float64
+            assert make(values).tolist() == [0.1, 0.2]
+        assert make([ndx.asarray(1), 2]).dtype == torch.int64
+        assert make([0.1, 0.2]).dtype == torch.float32
+        assert make([[[x]], [[x]]]).tolist() == [[[[0.1, 0.2]]]] * 2
+    endless = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="too many dimensions"):
+        torch.tensor(endless)
+
+
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list:UserWarning")
+def test_lists_in_tensors_do_not_share_memory():
+    x = ndx.zeros(2)
+    torch.asarray([x, x])[0, 0] = 1.0
+    assert x.tolist() == [0.0, 0.0]
+
+
+def test_arrays_that_are_no_index_lack_the_protocol():
+    for x in (ndx.ones(2), ndx.ones(2, dtype="uint8"), ndx.ones((2, 2), dtype="int8")):
+        assert not hasattr(x, "__torch_function__")
+        assert hasattr(x.sum(), "__torch_function__")
+    assert torch.Tensor(ndx.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_classes_derived_from_tensors_are_kept():
+    class Derived(torch.Tensor):
+        pass
+
+    tensor = torch.arange(3.0).as_subclass(Derived)
+    assert type(tensor * ndx.asarray(2.0)) is Derived
+    assert type(tensor[ndx.asarray([0, 2])]) is Derived
+
+
+def test_distributions_take_numbers():
+    normal = torch.distributions.Normal(ndx.asarray(1.0), ndx.asarray([2.0])[0])
+    assert normal.scale.dtype == torch.float32
+    assert float(normal.mean) == 1.0
+    mixed = torch.distributions.Normal(torch.zeros(2), ndx.asarray(2.0))
+    assert mixed.scale.tolist() == [2.0, 2.0]
+
+
+def test_a_loader_without_batches_makes_tensors():
+    first, second = torch.utils.data.DataLoader(
+        ndx.asarray([0.1, 0.2]), batch_size=None
+    )
+    assert (first.dtype, float(second)) == (torch.float64, 0.2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_lists_that_contain_themselves_are_refused(k):
+    values = [1.0]
+    values.extend([values] * k)
+    with pytest.raises((ValueError, RecursionError, TypeError)):
+        torch.tensor(values)
+
+
+def test_integers_are_sizes():
+    n = ndx.numpy.asarray([3, 1, 2])[0]
+    for function in (torch.empty, torch.ones, torch.rand, torch.randn, torch.zeros):
+        assert function(n, 2).shape == (3, 2)
+        assert function(n).shape == function((n,)).shape == function(size=(n,)).shape
+    with pytest.raises(TypeError):
+        torch.zeros(ndx.ones(3), 2)

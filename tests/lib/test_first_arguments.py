@@ -30,6 +30,19 @@ try:
     hash(Number(None))
 except LookupError as error:
     print(error)
+import operator
+convert_first(
+    operator.index, "unused", Number,
+    lambda found: found.value if type(found) is Number else len(found), nested=True,
+)
+print(operator.index(Number(1)), operator.index([5, ([Number(2)], 3)]))
+deep = []
+deep.append(deep)
+for refused in ([5, (3,)], deep):
+    try:
+        operator.index(refused)
+    except TypeError as error:
+        print("no index")
 from _functools import reduce
 import _csv
 convert_first(_csv.writer, "unused", Number, converted)
@@ -43,5 +56,6 @@ print(file.getvalue().split())
 
 def test_a_function_converts_its_first_argument():
     assert run_python(PROGRAM).splitlines() == [
-        *["refused"] * 4, "7 8 9", "no value", "['1;2', '3,4']",
+        *["refused"] * 4, "7 8 9", "no value", "1 2", *["no index"] * 2,
+        "['1;2', '3,4']",
     ]  # fmt: skip

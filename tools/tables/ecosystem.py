@@ -110,9 +110,9 @@ LIBRARIES = (
         "`contract`", "names `ndx.numpy` for a namespace (`ndx.opt_einsum`)",
     ),
     Library(
-        "PyTorch", "torch", (f"{INTEROP}torch.py",),
-        "tensors over NDArrays' memory; `default_collate`",
-        "an entry in the table of `default_collate` (`ndx.torch`)",
+        "PyTorch", "torch", (f"{INTEROP}torch.py", f"{INTEROP}calls.py::*[[]torch:*"),
+        "tensors over NDArrays' memory; numbers, masks and indices; `default_collate`",
+        "its protocol; gives NumPy's arrays to its constructors (`ndx.torch`)",
     ),
     Library(
         "JAX", "jax", (f"{INTEROP}jax.py",),
@@ -123,6 +123,18 @@ LIBRARIES = (
         "NDArrays as arguments of compiled functions",
         "a type of arguments (`ndx.numba`)",
     ),
+    *[
+        Library(
+            name, distribution,
+            (f"{INTEROP}compiled_modules.py::*[[]{name}:*",), works,
+        )
+        for name, distribution, works in (
+            ("pybind11", "pybind11", "`py::array_t`, unless `noconvert`; `py::buffer`"),
+            ("nanobind", "nanobind", "`nb::ndarray` of the array's dtype and layout"),
+            ("Cython", "cython", "typed memoryviews (`double[:]`)"),
+            ("ctypes", None, "`x.ctypes.data_as`; not as `ndpointer`"),
+        )
+    ],
     Library(
         "joblib", "joblib", (f"{INTEROP}joblib.py",),
         "`Parallel`, `dump`, `hash`, `Memory`",
