@@ -463,13 +463,15 @@ cdef void start_team(void *arg) noexcept nogil:
     if job.asking:
         for ahead in range(AHEAD):
             advise(job, ahead, READ_AHEAD)
-    if not job.single_threaded:
-        team.helpers = ndx_begin_task(&team.task, job.threads - 1, help_with, job)
 
 
 cdef void work_on_block(void *arg) noexcept nogil:
     cdef Team *team = <Team *>arg
-    work(team.job, team.job.block, &team.worker)
+    cdef Pass *job = team.job
+    if not team.helpers and not job.single_threaded:
+        # Other operations may have had the threads until now.
+        team.helpers = ndx_begin_task(&team.task, job.threads - 1, help_with, job)
+    work(job, job.block, &team.worker)
 
 
 cdef void end_team(void *arg) noexcept nogil:
@@ -493,11 +495,14 @@ cdef int run(Pass *job, str name) except -1:
                 if now_at(&job.next) >= job.grid.total:
                     break
                 report(now, now_at(&job.done), job.total, name)
-                if team.helpers and ndx_process_id() != process:
-                    raise RuntimeError(
-                        f"{name}: this process was forked in the midst of the pass, "
-                        "and has none of its threads; its result is incomplete here. "
-                        "Fork before, or after")
+                if ndx_process_id() != process:
+                    if team.helpers:
+                        raise RuntimeError(
+                            f"{name}: this process was forked in the midst of the "
+                            "pass, and has none of its threads; its result is "
+                            "incomplete here. Fork before, or after")
+                    # It ends the pass alone: only its parent waits for threads.
+                    job.single_threaded = True
         except BaseException:
             ndx_fetch_add(&job.stop, 1)
             raise
