@@ -16,8 +16,8 @@ from ndx._lib.dtypes cimport (
     INT64, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
-    shape_tuple, walk_merge, walk_order,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, count_elements,
+    normalize_axis, shape_tuple, walk_merge, walk_order,
 )
 
 from ndx._compute.numpy_calls import on_device
@@ -155,7 +155,8 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> NDArray:
         result = gather(compact(array), which, 1, &selected)
     if result is None:
         # There is nothing to copy, or an index is out of bounds.
-        check_indices(integers(indices, "take"), array.shape[which], "take")
+        if count_elements(which, array.shape, 1):
+            check_indices(integers(indices, "take"), array.shape[which], "take")
         memcpy(shape, array.shape, array.ndim * sizeof(Py_ssize_t))
         shape[which] = found.size
         result = new_empty(array.dtype, array.ndim, shape)

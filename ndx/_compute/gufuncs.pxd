@@ -22,6 +22,7 @@ cdef class Gufunc:
     cdef list compute(self, list inputs, Py_ssize_t other)
     cdef bint run(self, list operands, char *constant, bint large) except? True
 
+cdef tuple least_squares(BaseArray a, BaseArray b, double tolerance)
 cdef object decompose(str name, tuple args, dict kwargs)
 
 cdef BaseArray along_axis(str name, BaseArray x, object n, object axis, object norm)

@@ -14,13 +14,16 @@ import importlib
 
 import numpy as np
 
-from ndx._array.pinning cimport Operands, compute_on, put, put_constant
+from ndx._array.pinning cimport (
+    Operands, compute_on, hold, let_go, put, put_constant, view_of,
+)
 from ndx._array.storage cimport BaseArray, is_array, new_empty, strided
 from ndx._compute.copies cimport LARGE, cast, copy_into, fill, in_c_order
 from ndx._compute.elementwise cimport raise_current, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport axis_last
-from ndx._compute.numpy_private cimport loop_at, reporting, reports
+from ndx._compute.numpy_private cimport loop_at, reporting, reports, restore, silence
+from ndx._compute.numpy_results cimport own_result
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, code_or_none, itemsize_of,
@@ -443,6 +446,35 @@ def _qr(x, mode="reduced"):
         return None
     return QRResult(rounded(found[0], single),
                     rounded(upper_part(factored, rows), single))
+
+
+cdef tuple least_squares(BaseArray a, BaseArray b, double tolerance):
+    """Return NumPy's solution, residuals, rank and singular values for float64.
+
+    `b` is a vector; there are more equations than unknowns. None: it is left to NumPy.
+    """
+    cdef Operands operands
+    function = getattr(loops, "lstsq", None)
+    if function is None:
+        return None
+    operands.count = 0
+    put(&operands, a)
+    put(&operands, b)
+    hold(&operands)
+    token = silence()
+    try:
+        found, residuals, rank, values = function(
+            view_of(&operands, 0), view_of(&operands, 1)[:, None], tolerance,
+            signature="ddd->ddid")
+    finally:
+        restore(token)
+        let_go(&operands)
+    if found.size and found[0, 0] != found[0, 0]:
+        # It has not converged: NumPy raises its error.
+        return None
+    return (own_result(found[:, 0]),
+            own_result(residuals if rank == a.shape[1] else residuals[:0]),
+            rank, own_result(values))
 
 
 cdef dict FUNCTIONS = {

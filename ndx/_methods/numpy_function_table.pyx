@@ -121,8 +121,8 @@ cdef frozenset COMPUTING = frozenset((
 # they need memory for each step, so that this is done for small arrays.
 cdef frozenset COMPOSITES = functions(
     "allclose bartlett blackman corrcoef geomspace hamming hanning i0 intersect1d isin "
-    "logspace polyval setdiff1d setxor1d tensordot trapezoid tril_indices triu_indices "
-    "union1d")
+    "logspace polyfit polyval setdiff1d setxor1d tensordot trapezoid tril_indices "
+    "triu_indices union1d")
 # Those of them whose results are elements of their operands.
 cdef frozenset OF_SETS = functions("intersect1d setxor1d union1d")
 

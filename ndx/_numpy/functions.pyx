@@ -6,11 +6,13 @@ place. It returns NotImplemented for what it does not know, and for what is wron
 
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY
+from libc.stdint cimport uint64_t
 
 from itertools import chain, islice
 
 import numpy as np
 
+from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport (
     BaseArray, as_number, holds_number, is_array, new_array, new_empty,
 )
@@ -397,6 +399,46 @@ cdef object diag(Row row, PyObject **given):
     shape = [length, length]
     made = new_array(0, x.dtype, 2, shape, NULL, True)
     copy_into(diagonal_view(made, k), x)
+    return made
+
+
+cdef object vander(Row row, PyObject **given):
+    """x, N, increasing"""
+    cdef BaseArray x = array_in(given[0]), made
+    cdef Operands operands
+    cdef Py_ssize_t shape[2]
+    cdef Py_ssize_t count = -1, place, power, i
+    cdef const char *at
+    cdef double value, factor
+    cdef uint64_t whole, times
+    cdef bint rises = given[2] != NULL and <object>given[2] is True
+    if x is None or x.ndim != 1 or x.dtype != FLOAT64 and x.dtype != INT64 \
+            or not read_int(given[1], &count) or x.size * max(count, 1) >= LARGE \
+            or given[2] != NULL and type(<object>given[2]) is not bool:
+        return NotImplemented
+    if given[1] == NULL:
+        count = x.size
+    if not 0 < count < LARGE:
+        return NotImplemented
+    shape = [x.size, count]
+    made = new_array(0, x.dtype, 2, shape, NULL, False)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, made)
+    locate(&operands)
+    for i in range(x.size):
+        at = operands.data[0] + i * x.strides[0]
+        factor, value = (<const double *>at)[0], 1.0
+        times, whole = (<const uint64_t *>at)[0], 1
+        for power in range(count):
+            place = i * count + (power if rises else count - 1 - power)
+            if x.dtype == FLOAT64:
+                (<double *>operands.data[1])[place] = value
+                value *= factor
+            else:
+                (<uint64_t *>operands.data[1])[place] = whole
+                whole *= times
+    recheck_all(&operands)
     return made
 
 
@@ -890,6 +932,7 @@ cdef int add_all() except -1:
     add_function(np.real, "val", attribute, "real")
     add_function(np.imag, "val", imag)
     add_function(np.diag, "v k", diag)
+    add_function(np.vander, "x N increasing", vander)
     add_function(np.tril, "m k", triangle, creation.tril)
     add_function(np.triu, "m k", triangle, creation.triu)
     add_function(np.split, "ary indices_or_sections axis", split, False)

@@ -7,16 +7,19 @@ import sys
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, as_number, is_array
-from ndx._compute.gufuncs cimport along_axes, along_axis, decompose
+from ndx._compute.copies cimport LARGE
+from ndx._compute.gufuncs cimport along_axes, along_axis, decompose, least_squares
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport dot, euclidean, flat_norm, flattened, outer
-from ndx._lib.dtypes cimport KIND_COMPLEX, kind_of
+from ndx._lib.dtypes cimport FLOAT64, INT32, KIND_COMPLEX, kind_of
 from ndx._methods.numpy_function_table cimport Row, add_function, add_late
+from ndx._methods.values cimport number_with
 from ndx._numpy.arguments cimport (
     any_array_in, array_in, found_or_not, read_axis, reduced,
 )
 
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef double EPSILON = np.finfo(np.float64).eps
 
 
 # ---- products ------------------------------------------------------------------------
@@ -92,6 +95,27 @@ cdef object decomposition(Row row, PyObject **given):
     return reduced(found)
 
 
+cdef object lstsq(Row row, PyObject **given):
+    """a, b, rcond"""
+    cdef BaseArray a = array_in(given[0]), b = array_in(given[1])
+    cdef double tolerance
+    if a is None or b is None or a.dtype != FLOAT64 or b.dtype != FLOAT64 \
+            or a.ndim != 2 or b.ndim != 1 or a.shape[0] != b.shape[0] \
+            or not 0 < a.shape[1] < a.shape[0] or a.size >= LARGE:
+        return NotImplemented
+    if given[2] == NULL or <object>given[2] is None:
+        tolerance = EPSILON * a.shape[0]
+    elif type(<object>given[2]) is float or isinstance(<object>given[2], np.float64):
+        tolerance = <object>given[2]
+    else:
+        return NotImplemented
+    found = least_squares(a, b, tolerance)
+    if found is None:
+        return NotImplemented
+    solution, residuals, rank, values = found
+    return solution, residuals, number_with(rank, INT32), values
+
+
 # ---- transforms ----------------------------------------------------------------------
 
 cdef object norm_of(PyObject *given):
@@ -136,6 +160,7 @@ cdef int add_all() except -1:
         add_function(getattr(np.linalg, name), "a", decomposition, name)
     add_function(np.linalg.cholesky, "a * upper", decomposition, "cholesky")
     add_function(np.linalg.solve, "a b", decomposition, "solve")
+    add_function(np.linalg.lstsq, "a b rcond", lstsq)
     add_function(np.linalg.svd, "a * full_matrices", decomposition, "svd")
     return 0
 

@@ -180,7 +180,6 @@ REFUSED = {
     "y[...] = x": lambda: ndx.ones(3).__setitem__(..., X),
     "np.add": lambda: np.add(X, 1),
     "permutation": lambda: ndx.random.default_rng(0).permutation(2**62),
-    "choice": lambda: ndx.random.default_rng(0).choice(X, 3),
     "random": lambda: ndx.random.default_rng(0).random(2**60),
     "integers": lambda: ndx.random.default_rng(0).integers(3, size=2**60),
     "shuffle": lambda: ndx.random.default_rng(0).shuffle(X),
@@ -218,6 +217,13 @@ def test_what_needs_no_memory():
     assert np.from_dlpack(x).shape == x.shape
     assert x.detach() is x
     assert memoryview(x).nbytes == x.nbytes
+
+
+def test_what_is_taken_from_the_elements_that_are_repeated():
+    x = ndx.broadcast_to(ndx.asarray([1.0, 2.0]), (2**58, 2))
+    indices = ndx.asarray([2**57, 0, -1])
+    assert ndx.take(x, indices, axis=0).tolist() == [[1.0, 2.0]] * 3
+    assert ndx.random.default_rng(0).choice(X, 3).shape == (3,)
 
 
 def test_what_is_computed_from_the_elements_that_are_repeated():
