@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, as_number, same_view
+from ndx._array.storage cimport BaseArray, as_number, is_array, same_view
 from ndx._compute.elementwise cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport (
@@ -211,7 +211,8 @@ cdef object repeat(Row row, PyObject **given):
 
 cdef object reshape(Row row, PyObject **given):
     """a, shape, order, copy"""
-    if given[1] == NULL or not is_text(given[2], "C"):
+    if given[1] == NULL or not is_text(given[2], "C") \
+            or not is_none(given[3]) and not is_flag(given[3]):
         return NotImplemented
     return row.data(<object>given[0], <object>given[1], copy=value_of(given[3]))
 
@@ -264,7 +265,11 @@ cdef object view(Row row, PyObject **given):
 # ---- elements ------------------------------------------------------------------------
 
 cdef object fill(Row row, PyObject **given):
-    """a, value"""
+    """a, value. NumPy refuses sequences, which would be broadcast."""
+    value = <object>given[1]
+    if isinstance(value, (list, tuple)) or is_array(value) and (<BaseArray>value).ndim:
+        change_in_place(<BaseArray>given[0])
+        return NotImplemented
     set_item(<BaseArray>given[0], ..., <object>given[1])
     return None
 
@@ -430,21 +435,27 @@ cdef object setflags(Row row, PyObject **given):
 
 # ---- the table -----------------------------------------------------------------------
 
-cdef int add(str name, str parameters, Compute compute, object data=None) except -1:
-    """Set the row of a method, and that of the function of NumPy that does the same."""
-    add_alone(name, parameters, compute, data)
+cdef int add(str name, str parameters, Compute compute, object data=None,
+             int places=1) except -1:
+    """Set the row of a method, and that of the function of NumPy that does the same.
+
+    So many arguments are given to NumPy's method by position, if it computes; its
+    signature is not always what it says.
+    """
+    add_alone(name, parameters, compute, data, places)
     for each in (name, ALIASES.get(name)):
         if each is not None:
             add_method(getattr(np, each), parameters, compute, data)
     return 0
 
 
-cdef int add_alone(str name, str parameters, Compute compute,
-                   object data=None) except -1:
+cdef int add_alone(str name, str parameters, Compute compute, object data=None,
+                   int places=1) except -1:
     """Set the row of a method."""
     # Of what NumPy has as a function only, the method has the row.
     if hasattr(np.ndarray, name):
         add_function(getattr(np.ndarray, name), parameters, compute, data)
+        row_of(getattr(np.ndarray, name)).positional = places
     return 0
 
 
@@ -469,42 +480,42 @@ def set_rows(ndx):
     add("diagonal", "a offset axis1 axis2", diagonal)
     add_alone("flatten", "a order", flatten, ndx.reshape)
     add("ravel", "a order", ravel, ndx.reshape)
-    add("repeat", "a repeats axis", repeat, ndx.repeat)
-    add_alone("reshape", "a shape * order copy", reshape, ndx.reshape)
+    add("repeat", "a repeats axis", repeat, ndx.repeat, 2)
+    add_alone("reshape", "a shape * order copy", reshape, ndx.reshape, 2)
     add_method(np.reshape, "a shape order * copy", reshape, ndx.reshape)
     add_alone("resize", "a new_shape * refcheck", resize_in_place, ndx.zeros)
     add("squeeze", "a axis", squeeze, ndx.squeeze)
-    add("swapaxes", "a axis1 axis2", swapaxes)
-    add("transpose", "a axes", transpose, ndx.permute_dims)
+    add("swapaxes", "a axis1 axis2", swapaxes, None, 3)
+    add("transpose", "a axes", transpose, ndx.permute_dims, 2)
     add_alone("view", "a dtype type", view)
 
-    add_alone("choose", "a choices * out mode", NULL)
-    add_alone("compress", "a condition axis out", NULL)
-    add_alone("fill", "a value", fill)
+    add_alone("choose", "a choices * out mode", NULL, None, 2)
+    add_alone("compress", "a condition axis out", NULL, None, 2)
+    add_alone("fill", "a value", fill, None, 2)
     add("nonzero", "a", nonzero, ndx.nonzero)
-    add_alone("put", "a indices values mode", change)
-    add("searchsorted", "a v side sorter", searchsorted)
-    add("take", "a indices axis out mode", take, ndx.take)
+    add_alone("put", "a indices values mode", change, None, 3)
+    add("searchsorted", "a v side sorter", searchsorted, None, 2)
+    add("take", "a indices axis out mode", take, ndx.take, 2)
 
-    add_alone("argpartition", "a kth axis kind order", NULL)
+    add_alone("argpartition", "a kth axis kind order", NULL, None, 2)
     add("argsort", "a axis kind order * stable descending", argsort, ndx.argsort)
-    add_alone("partition", "a kth axis kind order", change)
+    add_alone("partition", "a kth axis kind order", change, None, 2)
     add_alone("sort", "a axis kind order * stable descending", sort)
 
-    add_alone("clip", "a min max out", clip)
+    add_alone("clip", "a min max out", clip, None, 3)
     add_method(np.clip, "a a_min a_max out * min max", clip_by_either)
-    add_alone("conj", "a out", NULL)
-    add_alone("conjugate", "a out", NULL)
-    add("dot", "a b out", dot)
+    add_alone("conj", "a out", NULL, None, 2)
+    add_alone("conjugate", "a out", NULL, None, 2)
+    add("dot", "a b out", dot, None, 2)
     add("round", "a decimals out", round_floats)
 
-    add_alone("astype", "a dtype order casting subok copy", astype)
-    add_alone("byteswap", "a inplace", byteswap)
+    add_alone("astype", "a dtype order casting subok copy", astype, None, 2)
+    add_alone("byteswap", "a inplace", byteswap, None, 2)
     add_alone("copy", "a order", copy)
     add_alone("dump", "a file", dump)
     add_alone("dumps", "a", dumps)
-    add_alone("getfield", "a dtype offset", NULL)
-    add_alone("setfield", "a val dtype offset", change)
+    add_alone("getfield", "a dtype offset", NULL, None, 3)
+    add_alone("setfield", "a value dtype offset", change, None, 4)
     add_alone("setflags", "a write align uic", setflags)
     add_alone("tobytes", "a order", tobytes)
     add_alone("tofile", "a fid sep format", tofile)

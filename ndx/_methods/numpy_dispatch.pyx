@@ -389,6 +389,15 @@ cdef bint any_array(object values) except -1:
     return False
 
 
+cdef object output_of(object function, tuple args, dict kwargs):
+    """Return the output that a function is given, or None."""
+    cdef Py_ssize_t place
+    if "out" in kwargs:
+        return kwargs["out"]
+    place = place_of_output(function) if len(args) > 2 else -1
+    return args[place] if 0 <= place < len(args) else None
+
+
 cdef int check_running_output(object function, object out) except -1:
     """Raise for an output on which NumPy (2.5 and before) crashes."""
     if type(out) is tuple:
@@ -495,8 +504,8 @@ cdef object call_with(Call call, tuple args, dict kwargs):
         check_size(call.largest, row.function)
     if call.on_device:
         return device_engine().numpy_function(name_of(row.function), args, kwargs)
-    if row.runs and "out" in kwargs:
-        check_running_output(row.function, kwargs["out"])
+    if row.runs:
+        check_running_output(row.function, output_of(row.function, args, kwargs))
     function = exact_of(row.function, args, kwargs) if row.exact else row.function
     small = call.is_small()
     if not call.is_odd and function is row.function:

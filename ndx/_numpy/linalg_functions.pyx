@@ -136,14 +136,16 @@ cdef bint is_plain(object lengths) noexcept:
 
 
 cdef object transform_axes(Row row, PyObject **given):
-    """a, s, axes, norm; `row.data`: the name."""
+    """a, s, axes, norm; `row.data`: the name, and the axes by default."""
+    name, axes = row.data
     s = None if given[1] == NULL else <object>given[1]
-    axes = None if given[2] == NULL else <object>given[2]
+    if given[2] != NULL:
+        axes = <object>given[2]
     if given[0] == NULL or not is_array(<object>given[0]) or not is_plain(s) \
             or not is_plain(axes):
         return NotImplemented
     return found_or_not(along_axes(
-        row.data, <object>given[0], s, axes, norm_of(given[3])))
+        name, <object>given[0], s, axes, norm_of(given[3])))
 
 
 # ---- the table -----------------------------------------------------------------------
@@ -170,8 +172,10 @@ def _add_transforms():
     fft = sys.modules["numpy.fft"]
     for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
         add_function(getattr(fft, name), "a n axis norm", transform, name)
-    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
-        add_function(getattr(fft, name), "a s axes norm", transform_axes, name)
+    for name in ("fft", "ifft", "rfft", "irfft"):
+        for ending, axes in (("n", None), ("2", (-2, -1))):
+            add_function(getattr(fft, name + ending), "a s axes norm", transform_axes,
+                         (name + "n", axes))
 
 
 add_all()

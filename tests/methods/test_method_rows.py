@@ -57,6 +57,11 @@ def test_the_row_has_the_parameters_of_the_signature(name):
         lambda np, x: x.clip(1, dtype=float),
         lambda np, x: x.take([1, 2], mode="clip"),
         lambda np, x: x.conj(None),
+        lambda np, x: x.all(0, out=np.zeros(3, bool)),
+        lambda np, x: x.any(axis=0, out=np.zeros(3, bool)),
+        lambda np, x: x.max(1, out=np.zeros(2, int)),
+        lambda np, x: np.cumsum(x, 0, None, np.zeros((2, 3), int)),
+        lambda np, x: x.setfield(value=1, dtype="int32") or x,
     ],
 )
 def test_arguments_in_all_places_are_numpys(call):
@@ -76,6 +81,9 @@ def test_arguments_in_all_places_are_numpys(call):
         (lambda np, x: np.trace(x, nowhere=1), TypeError),
         (lambda np, x: x.sum(0, None, None, False, 0, True, 1), TypeError),
         (lambda np, x: x.reshape(), TypeError),
+        (lambda np, x: x.T.reshape(6, copy=0), ValueError),
+        (lambda np, x: x.fill([1, 2, 3]), TypeError),
+        (lambda np, x: x.fill(np.ones(3)), ValueError),
         (lambda np, x: x.searchsorted(), TypeError),
     ],
 )
@@ -83,3 +91,11 @@ def test_wrong_arguments_are_refused(call, error):
     for namespace in ndx.numpy, np:
         with pytest.raises(error):
             call(namespace, namespace.arange(6).reshape(2, 3))
+
+
+def test_an_output_without_axes_is_refused_in_its_place_too():
+    """NumPy (2.5 and before) crashes on it."""
+    x, out = ndx.numpy.zeros(5), ndx.numpy.zeros(())
+    for function in (ndx.numpy.cumsum, ndx.numpy.cumprod, ndx.NDArray.cumsum):
+        with pytest.raises(ValueError, match="out has no axes"):
+            function(x, -1, None, out)

@@ -459,14 +459,14 @@ _CONVERSIONS = [
 _FLAGS = [
     Method(
         "setfield",
-        "val, dtype, offset=0",
+        "value, dtype, offset=0",
         "Set a field of each element.",
         ">>> x = ndx.zeros(1, dtype='complex128')\n>>> x.setfield(2.0, 'float64', 8)\n"
         ">>> x\nNDArray([0.+2.j])",
         kind="None",
         returns=None,
         parameters={
-            "val": ("array_like", "The values."),
+            "value": ("array_like", "The values."),
             "dtype": ("dtype", "The field's."),
             "offset": ("int", "Bytes from the start of the element."),
         },
