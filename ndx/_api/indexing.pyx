@@ -244,19 +244,19 @@ cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *ste
     cdef char *out = args[2]
     cdef int64_t index
     cdef Py_ssize_t offsets[BLOCK]
-    cdef Py_ssize_t start = 0, n
+    cdef Py_ssize_t start = 0, n, unit = along.itemsize if along.itemsize <= 8 else 1
     if steps[0] == 0 and steps[1] == 8 and steps[2] == along.itemsize == along.stride:
         # All indices are for one contiguous row.
         while start < counts[0]:
             n = min(BLOCK, counts[0] - start)
-            if ndx_offsets(offsets, indices + 8 * start, 8, n, INT64, along.length, 1,
-                           False):
+            if ndx_offsets(offsets, indices + 8 * start, 8, n, INT64, along.length,
+                           along.itemsize // unit, False):
                 start += first_bad(<int64_t *>indices + start, n, along.length)
                 along.bad = (<int64_t *>indices)[start]
                 along.failed = True
                 return
             ndx_gather(out + start * along.itemsize, x, offsets, n, along.itemsize,
-                       along.itemsize)
+                       unit)
             start += n
         return
     for _ in range(counts[0]):

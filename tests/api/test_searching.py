@@ -175,6 +175,19 @@ def test_take_along_axis_of_large_arrays(dtype, step):
         assert_same(found, np.take_along_axis(a, indices, 0))
 
 
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+@pytest.mark.parametrize("shape", [(3000,), (1, 3000), (2, 3000)])
+def test_elements_of_all_sizes_are_taken_along_rows(dtype, shape):
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 100, shape).astype(dtype)
+    indices = rng.integers(-3000, 3000, shape)
+    found = ndx.take_along_axis(ndx.asarray(a), ndx.asarray(indices))
+    assert_same(found, np.take_along_axis(a, indices, -1))
+    indices = indices.reshape(-1)[:50]
+    found = ndx.take(ndx.asarray(a), ndx.asarray(indices), axis=-1)
+    assert_same(found, a.take(indices, -1))
+
+
 @pytest.mark.parametrize("indices", [np.zeros((3, 3), int), np.zeros((2, 1, 3), int)])
 def test_take_along_axis_shapes_that_do_not_match(indices):
     with pytest.raises(ValueError, match="take_along_axis: "):
