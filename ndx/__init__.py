@@ -182,5 +182,6 @@ def __getattr__(name):
         found = getattr(found, name)
         if not _LATER[name].startswith("ndx._pipelines."):
             found = _named(found, name, __name__)
-        globals()[name] = found
+        # Of several threads that ask first, all get what one has made.
+        found = globals().setdefault(name, found)
     return found

@@ -12,7 +12,7 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.advanced_indexing cimport count_true
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, cast, copy_into
+from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.manipulation cimport same_lengths
 from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64, KIND_INT, KIND_UINT, UINT64, kind_of
 from ndx._lib.layout cimport MAXOPS
@@ -88,7 +88,7 @@ cdef object putmask(Row row, PyObject **given):
             or not same_lengths(values, x, -1) or touches(values, x):
         return NotImplemented
     require_writeable(x)
-    copy_into(x, searching.where(mask, values, x))
+    set_item(x, mask, (<object>values)[mask])
     return None
 
 
