@@ -76,14 +76,17 @@ cdef bint are_default(PyObject **given, int start, int stop) noexcept:
 
 # ---- reductions ----------------------------------------------------------------------
 
-cdef object reduce(Row row, PyObject **given, PyObject *keepdims):
-    """Reduce along the axes of the second argument, by `row.data`."""
-    if given[1] == NULL and keepdims == NULL:
+cdef object reduce(Row row, PyObject **given, PyObject *keepdims, dict options=None):
+    """Reduce along the axes of the second argument, by `row.data` with options."""
+    if options is None and given[1] == NULL and keepdims == NULL:
         return as_number(row.data(<object>given[0]))
     if not has_axes(<BaseArray>given[0], value_of(given[1])) or not is_flag(keepdims):
         return NotImplemented
+    if options is None:
+        return as_number(row.data(<object>given[0], axis=value_of(given[1]),
+                                  keepdims=flag_of(keepdims)))
     return as_number(row.data(<object>given[0], axis=value_of(given[1]),
-                              keepdims=flag_of(keepdims)))
+                              keepdims=flag_of(keepdims), **options))
 
 
 cdef object test(Row row, PyObject **given):
@@ -123,13 +126,9 @@ cdef object total(Row row, PyObject **given):
         return NotImplemented
     if is_none(given[2]):
         return reduce(row, given, given[4])
-    if not stays_plain(<BaseArray>given[0], <object>given[2]) \
-            or not has_axes(<BaseArray>given[0], value_of(given[1])) \
-            or not is_flag(given[4]):
+    if not stays_plain(<BaseArray>given[0], <object>given[2]):
         return NotImplemented
-    return as_number(row.data(
-        <object>given[0], axis=value_of(given[1]), dtype=<object>given[2],
-        keepdims=flag_of(given[4])))
+    return reduce(row, given, given[4], {"dtype": <object>given[2]})
 
 
 cdef object spread(Row row, PyObject **given):
@@ -139,13 +138,9 @@ cdef object spread(Row row, PyObject **given):
         return NotImplemented
     if given[4] == NULL:
         return reduce(row, given, given[5])
-    if type(<object>given[4]) is not int or not 0 <= <object>given[4] <= 1 \
-            or not has_axes(<BaseArray>given[0], value_of(given[1])) \
-            or not is_flag(given[5]):
+    if type(<object>given[4]) is not int or not 0 <= <object>given[4] <= 1:
         return NotImplemented
-    return as_number(row.data(
-        <object>given[0], axis=value_of(given[1]), correction=<object>given[4],
-        keepdims=flag_of(given[5])))
+    return reduce(row, given, given[5], {"correction": <object>given[4]})
 
 
 cdef object accumulate(Row row, PyObject **given):

@@ -1,11 +1,7 @@
 from ndx._array.storage cimport BaseArray
 
-cdef bint as_index(object axis) except -1
 cdef bint has_axes(BaseArray x, object axis) noexcept
 cdef bint takes_along(BaseArray x, object indices, object axis) noexcept
-cdef bint is_complex(BaseArray x) noexcept
-cdef bint is_inexact(BaseArray x) noexcept
-cdef bint is_real_floating(BaseArray x) noexcept
 cdef bint stays_plain(BaseArray x, object dtype) except -1
 cdef object axes_of(tuple axes)
 cdef object lengths_of(tuple shape)

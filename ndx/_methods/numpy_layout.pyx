@@ -44,11 +44,6 @@ cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc RINT = find_ufunc("rint")
 
 
-cdef bint as_index(object axis) except -1:
-    """Whether an axis is None or an int; NumPy refuses others in its own words."""
-    return axis is None or isinstance(axis, int)
-
-
 cdef bint has_axes(BaseArray x, object axis) noexcept:
     """Whether `axis` may be one; NumPy takes 0 and -1 for arrays without axes."""
     return x.ndim > 0 or axis is None
@@ -86,18 +81,6 @@ cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept:
     if is_array(repeats):
         return (<BaseArray>repeats).ndim == 1 and (<BaseArray>repeats).dtype == INT64
     return type(repeats) is int and 0 <= repeats <= MOST_REPEATS
-
-
-cdef bint is_complex(BaseArray x) noexcept:
-    return kind_of[x.dtype] == KIND_COMPLEX
-
-
-cdef bint is_inexact(BaseArray x) noexcept:
-    return kind_of[x.dtype] >= KIND_FLOAT
-
-
-cdef bint is_real_floating(BaseArray x) noexcept:
-    return kind_of[x.dtype] == KIND_FLOAT
 
 
 cdef bint stays_plain(BaseArray x, object dtype) except -1:
