@@ -12,14 +12,13 @@ from ndx._array.storage cimport BaseArray, is_array, new_array, new_empty, strid
 from ndx._compute.advanced_indexing cimport count_into, places_of
 from ndx._compute.copies cimport LARGE, cast, fill, store_constant
 from ndx._compute.elementwise cimport binary, compute_loop, is_scalar
+from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.parts cimport (
-    Steps, boxes_of, fold, not_zero, part_of, steps_over,
-)
-from ndx._compute.passes.run cimport run_large
-from ndx._compute.reductions cimport combined, distinct, repeats
+from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
+from ndx._compute.reductions cimport combined, distinct, reduce_truth, repeats
 from ndx._compute.sorting cimport find_small, places_in, search
+from ndx._compute.tiles cimport Job, begin_job
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of,
     kind_of, promote_table, scalar_dtype,
@@ -35,7 +34,6 @@ import numpy as np
 from ndx._api.creation_from_data import asarray
 from ndx._api.data_types import astype, int64
 from ndx._api.manipulation import reshape, squeeze
-from ndx._api.statistical import sum as total
 from ndx._compute.numpy_calls import call, on_device
 from ndx._lib.device import CPU
 
@@ -301,12 +299,9 @@ def count_nonzero(x: Array, /, *, axis: Axes | None = None,
     if times > 1:
         count = count_nonzero(distinct(array, axis), axis=axis, keepdims=keepdims)
         return combined(ADD, count, times)
-    count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
-    if count is not None:
-        return count
     if axis is None:
         return count_all(array, keepdims)
-    return total(truth(array, "count_nonzero"), axis=axis, keepdims=keepdims)
+    return reduce_truth("count_nonzero", ADD, array, INT64, axis, keepdims)
 
 
 cdef BaseArray count_all(BaseArray x, bint keepdims):
@@ -544,7 +539,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     cdef Strided layouts[3]
     cdef Strided *ops[3]
     cdef Operands operands
-    cdef Py_ssize_t itemsizes[4]
+    cdef Job job
     cdef int order[MAXDIMS]
     cdef Loop loop
     cdef Walk walk
@@ -584,9 +579,10 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     loop.function = run_select
     loop.data = <void *>itemsize_of[dtype]
     if result.size >= LARGE:
-        itemsizes[0] = itemsize_of[chosen.dtype]
-        itemsizes[1] = itemsizes[2] = itemsizes[3] = itemsize_of[dtype]
-        run_large(&operands, &walk, itemsizes, compute_loop, &loop, "where", False)
+        begin_job(&job, &operands, &walk, compute_loop, &loop)
+        job.itemsizes[0] = itemsize_of[chosen.dtype]
+        job.itemsizes[1] = job.itemsizes[2] = job.itemsizes[3] = itemsize_of[dtype]
+        run(&job, "where")
     else:
         compute_on(&operands, &walk, compute_loop, &loop, False)
     return result

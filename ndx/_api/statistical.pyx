@@ -6,10 +6,8 @@ from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.parts cimport accumulate_steps, fold, in_dtype, squares
-from ndx._compute.reductions cimport (
-    combinable, combined, distinct, reduce, reduce_as, sum_squares,
-)
+from ndx._compute.passes.parts cimport accumulate_steps
+from ndx._compute.reductions cimport reduce, reduce_as, sum_squares
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
     dtype_object, kind_of,
@@ -44,24 +42,12 @@ cdef int accumulator(int dtype, object wanted) except -1:
 
 cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
                        bint keepdims):
-    """Reduce an array in a dtype; large arrays in files are cast part by part."""
-    cdef BaseArray result
-    cdef Py_ssize_t count
+    """Reduce an array in a dtype."""
     if x.block.device:
         require_castable(x.dtype, dtype)
         return on_device(name, x, axis=normalize_axes(axis, x.ndim),
                          dtype=dtype_object(dtype), keepdims=bool(keepdims))
-    if x.dtype == dtype:
-        return reduce(ufunc, x, axis, keepdims)
-    axis = read_axes(axis)
-    count = combinable(ufunc, dtype, x, axis)
-    if count > 1:
-        result = combine(name, ufunc, distinct(x, axis), dtype, axis, keepdims)
-        return combined(ufunc, result, count)
-    result = fold(name, ufunc, x, axis, keepdims, dtype, in_dtype(dtype))
-    if result is not None:
-        return result
-    return reduce_as(ufunc, x, dtype, axis, keepdims)
+    return reduce_as(name, ufunc, x, dtype, axis, keepdims)
 
 
 cdef BaseArray extreme(str name, Ufunc ufunc, object x, object axis, bint keepdims):
@@ -335,9 +321,7 @@ cdef BaseArray variance(str name, BaseArray values, object axis, object correcti
             fill(total, float("nan"))
         return total
     center = average("var", values, axis, True)
-    total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))
-    if total is None:
-        total = sum_squares(values, center, axis, keepdims)
+    total = sum_squares(values, center, axis, keepdims)
     return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
 
 

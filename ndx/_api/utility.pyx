@@ -4,8 +4,7 @@ from ndx._array.storage cimport BaseArray
 from ndx._compute.elementwise cimport binary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.parts cimport fold, not_zero
-from ndx._compute.reductions cimport distinct, reduce, repeats
+from ndx._compute.reductions cimport distinct, reduce_truth, repeats
 from ndx._lib.dtypes cimport BOOL
 from ndx._lib.layout cimport normalize_axes, read_axes
 
@@ -29,18 +28,14 @@ cdef BaseArray truth(object x, str name):
 
 cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims):
     """Reduce the truth values of the elements by a logical operation."""
-    cdef BaseArray values = argument(x, name), result
+    cdef BaseArray values = argument(x, name)
     if values.block.device:
         return on_device(name, values, axis=normalize_axes(axis, values.ndim),
                          keepdims=bool(keepdims))
     axis = read_axes(axis)
     if repeats(values, axis) > 1:
         values = distinct(values, axis)
-    if values.dtype != BOOL:
-        result = fold(name, ufunc, values, axis, keepdims, BOOL, not_zero(BOOL))
-        if result is not None:
-            return result
-    return reduce(ufunc, truth(values, name), axis, keepdims)
+    return reduce_truth(name, ufunc, values, BOOL, axis, keepdims)
 
 
 def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:

@@ -34,6 +34,13 @@ cdef inline void put_constant(Operands *operands, char *value) noexcept:
     operands.data[operands.count] = value
     operands.count += 1
 
+cdef inline void put_same(Operands *operands, const Operands *others,
+                          int index) noexcept:
+    """Append an operand of others."""
+    operands.arrays[operands.count] = others.arrays[index]
+    operands.data[operands.count] = others.data[index]
+    operands.count += 1
+
 cdef inline int compute_on(Operands *operands, const Walk *walk, Compute function,
                            void *arg, bint large) except -1:
     """Compute on operands; if `large`, without the GIL and with operands pinned."""

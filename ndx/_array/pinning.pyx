@@ -29,6 +29,9 @@ from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided, Walk, byte_bounds
 
+cdef extern from "Python.h":
+    void *PyErr_Occurred() noexcept
+
 cdef extern from "ndx/internal/checked.h" nogil:
     const bint NDX_CHECKS
     void ndx_require(bint condition, const char *what)
@@ -129,14 +132,17 @@ cdef int compute_held(Operands *operands, const Walk *walk, Compute function,
 
 
 cdef int unlocked(const Operands *operands, Work function, void *arg) except -1:
-    """Call a function without the GIL; the operands are pinned."""
+    """Call a function without the GIL; the operands are pinned.
+
+    It may set a Python error: a loop's, or that of a signal's handler.
+    """
     if NDX_CHECKS:
         require_held(operands)
     with nogil:
         function(arg)
     if NDX_CHECKS:
         require_held(operands)
-    return 0
+    return -1 if PyErr_Occurred() != NULL else 0
 
 
 cdef void require_held(const Operands *operands) noexcept:

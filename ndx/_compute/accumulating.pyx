@@ -146,7 +146,7 @@ cdef void compute_all(void *arg, char **data, const Walk *walk) noexcept nogil:
         for part in range(parts):
             compute_part(lines, part)
     else:
-        parallel_for(parts, compute_part, lines)
+        parallel_for(parts, False, compute_part, lines)
 
 
 cdef int axis_across(BaseArray out, int axis) noexcept:

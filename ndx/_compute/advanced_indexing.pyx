@@ -1,18 +1,20 @@
 """Elements selected by masks, and by arrays of indices: read, written and counted."""
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from ndx._array.pinning cimport (
-    Compute, Operands, compute_held, compute_on, put, put_constant,
-)
+from ndx._array.pinning cimport Compute, Operands, compute_on, put, put_constant
 from ndx._array.storage cimport BaseArray, has_shape, new_empty
 from ndx._compute.aliasing cimport has_distinct_elements, is_distinct, touches
-from ndx._compute.copies cimport LARGE, copy, copy_into, in_c_order
-from ndx._compute.passes.parts cimport Steps, steps_over
-from ndx._compute.passes.tiles cimport walk_size
-from ndx._compute.threads cimport parallel_for, thread_count
+from ndx._compute.copies cimport LARGE, copy, copy_into, fill, in_c_order
+from ndx._compute.costs cimport costs, time_of
+from ndx._compute.executor cimport run
+from ndx._compute.folds cimport Folding, run_fold
+from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
+from ndx._compute.tiles cimport Grid, Job, begin_job, cut_rows, walk_size
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport INT64, KIND_INT, KIND_UINT, itemsize_of, kind_of
 from ndx._lib.layout cimport (
@@ -25,8 +27,8 @@ from ndx._lib.layout cimport (
 # between the count and the copy: then the copy ends with the memory of the result,
 # whose rest is zeros.
 #
-# A large mask is cut along its first axis into parts that threads take in turn. Where
-# the items of a part begin is known from a count of all parts.
+# A mask is cut into parts, in C order. Where the items of a part begin is known from a
+# count of all parts.
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -44,20 +46,26 @@ cdef extern from "ndx/internal/select.h" nogil:
                          size_t n, int dtype, int64_t first)
 
 cdef enum:
-    WORTH_PARTS = 1 << 18     # elements of a mask from which threads pay
     MASK_PART = 1 << 15           # fewest elements of a part
-    MOST_PARTS = 256
+    MOST_PARTS = 2048
+    CYCLES = 3                    # of an element that is looked at
+    PLACES = 64                   # the address of the first element's index
 
 
 # A selection by a mask.
 cdef struct Masked:
     Py_ssize_t nbytes        # of an item: the elements along the axes after the mask's
     Py_ssize_t itemsize      # of an element
-    Py_ssize_t room          # items that may be moved
-    Py_ssize_t done          # items that were moved
-    Py_ssize_t first         # index of the first element along the first axis
-    int dtype                # of the elements whose places are found
     bint constant            # whether one element is written to all items
+    int dtype                # of the array whose places are found
+    Py_ssize_t shape[MAXDIMS]
+
+
+# The items of a part of a mask: the next one to be moved, and the first of the next
+# part.
+cdef struct Items:
+    int64_t next
+    int64_t end
 
 
 # ---------------------------------------------------------------- layouts
@@ -76,24 +84,27 @@ cdef Py_ssize_t run_of(BaseArray x, int axis) noexcept:
     return nbytes if nbytes else -1
 
 
-cdef bint prepare_mask(BaseArray x, BaseArray mask, Masked *job, Walk *walk) noexcept:
-    """Set a walk over an array and a mask of its first axes; return whether it can."""
+cdef bint prepare_mask(BaseArray x, BaseArray mask, Masked *masked,
+                       Walk *walk) noexcept:
+    """Set a walk over an array and a mask of its first axes; return whether it can.
+
+    Operand 0 of the walk is for `Items`.
+    """
     cdef int axis
     if mask.ndim == 0 or mask.ndim > x.ndim or not has_shape(mask, mask.ndim, x.shape):
         return False
-    job.itemsize = itemsize_of[x.dtype]
-    job.nbytes = run_of(x, mask.ndim)
-    job.done = 0
-    job.first = 0
-    job.constant = False
-    if job.nbytes < 0:
+    masked.itemsize = itemsize_of[x.dtype]
+    masked.nbytes = run_of(x, mask.ndim)
+    masked.constant = False
+    if masked.nbytes < 0:
         return False
-    walk.nops = 2
+    walk.nops = 3
     walk.ndim = mask.ndim
     for axis in range(mask.ndim):
         walk.shape[axis] = x.shape[axis]
-        walk.strides[0][axis] = x.strides[axis]
-        walk.strides[1][axis] = mask.strides[axis]
+        walk.strides[0][axis] = 0
+        walk.strides[1][axis] = x.strides[axis]
+        walk.strides[2][axis] = mask.strides[axis]
     merge(walk)
     return True
 
@@ -112,48 +123,70 @@ cdef inline void merge(Walk *walk) noexcept:
 
 # ---------------------------------------------------------------- counting
 
+# A reduction to the number of elements that are not zero.
+cdef struct Counting:
+    Folding folding              # the first: a pointer to it is a pointer to all
+    int dtype
+
+
+cdef Ufunc ADD = find_ufunc("add")
+
+
 cdef void run_count(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Count the elements of operand 0 that are not zero; `arg` is the dtype."""
-    cdef int last = walk.ndim - 1
+    """Add the number of elements of operand 1 that are not zero to operand 0."""
+    cdef const Counting *counting = <const Counting *>arg
+    cdef int last = max(walk.ndim - 1, 0)
+    cdef Py_ssize_t length = walk.shape[last] if walk.ndim else 1
+    cdef Py_ssize_t step = walk.strides[1][last] if walk.ndim else 0
     cdef int64_t count = 0
     cdef Py_ssize_t index[MAXDIMS]
-    cdef char *at[1]
+    cdef char *at[2]
     at[0] = data[0]
+    at[1] = data[1]
     start_walk(last, index)
     while True:
-        count += ndx_count(at[0], walk.strides[0][last], walk.shape[last],
-                           <int><Py_ssize_t>arg)
-        if not step_walk(walk, last, index, 1, at):
+        count += ndx_count(at[1], step, length, counting.dtype)
+        if not step_walk(walk, last, index, 2, at):
             break
-    (<int64_t *>data[1])[0] = count
+    (<int64_t *>data[0])[0] += count
 
 
 cdef int count_operands(Operands *operands, BaseArray x) except -1:
-    """Write the number of elements of `x` that are not zero to operand 1."""
+    """Add the number of elements of `x`, operand 1, that are not zero to operand 0."""
+    cdef Py_ssize_t[2] itemsizes = [8, itemsize_of[x.dtype]]
+    cdef Counting counting
     cdef Walk walk
-    walk.nops = 1
+    walk.nops = 2
     walk.ndim = x.ndim
     memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
-    memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[0], 0, x.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], x.strides, x.ndim * sizeof(Py_ssize_t))
+    counting.dtype = x.dtype
     if x.size == 0:
         walk.ndim = 1
         walk.shape[0] = 0
     if x.ndim > 1:
         walk_order(&walk)
-    elif x.ndim == 0:
-        # Any number of axes but 1 is merged.
-        walk.ndim = 0
-    merge(&walk)
-    return compute_on(operands, &walk, run_count, <void *><Py_ssize_t>x.dtype,
-                      x.size >= LARGE)
+        walk_merge(&walk)
+    if x.size < LARGE:
+        return compute_on(operands, &walk, run_count, &counting, False)
+    counting.folding.loop = loop_of(ADD, INT64)
+    counting.folding.run = run_count
+    counting.folding.itemsize = 8
+    counting.folding.any_order = True
+    counting.folding.decides = counting.folding.two_parts = False
+    counting.folding.in_order = counting.folding.may_overflow = False
+    (<int64_t *>counting.folding.identity)[0] = 0
+    return run_fold(&counting.folding, operands, &walk, itemsizes, "count_nonzero")
 
 
 cdef int count_into(BaseArray result, BaseArray x) except -1:
     """Write the number of elements that are not zero to an array of one int64."""
     cdef Operands operands
+    fill(result, 0)
     operands.count = 0
-    put(&operands, x)
     put(&operands, result)
+    put(&operands, x)
     return count_operands(&operands, x)
 
 
@@ -162,153 +195,137 @@ cdef Py_ssize_t count_true(BaseArray x) except -1:
     cdef int64_t count = 0
     cdef Operands operands
     operands.count = 0
-    put(&operands, x)
     put_constant(&operands, <char *>&count)
+    put(&operands, x)
     count_operands(&operands, x)
     return count
 
 
 # ---------------------------------------------------------------- parts
 
-# A walk that is cut along its first axis.
-cdef struct MaskParts:
-    Py_ssize_t count
-    Py_ssize_t length                    # of the first axis in a part
-    Py_ssize_t starts[MOST_PARTS + 1]    # the true elements before each part
-    int op                               # the operand whose elements are counted
-    int dtype                            # of that operand
-    const Walk *walk
-    char **data
-    int noperands
-    Compute function
-    Masked *job
-    Py_ssize_t step                      # bytes of an item of further operands
+# A selection in parts: the grid of its jobs, and the items of each part.
+@cython.final
+@cython.freelist(4)
+cdef class Parts:
+    cdef Grid grid
+    cdef Items *items
+    cdef Items whole                 # if there is one part
+
+    def __dealloc__(self):
+        if self.items != &self.whole:
+            free(self.items)
 
 
-cdef bint cut(MaskParts *parts, const Walk *walk) noexcept:
-    """Cut a walk into parts if threads pay; return whether there are several."""
-    cdef Py_ssize_t size = walk_size(walk)
-    parts.count = 1
-    if size < WORTH_PARTS or thread_count() < 2:
-        return False
-    parts.count = min(MOST_PARTS, size // MASK_PART, walk.shape[0])
-    parts.length = (walk.shape[0] + parts.count - 1) // parts.count
-    # No two parts share the 64 elements of a word.
-    parts.length += -parts.length & 63 if walk.ndim == 1 else 0
-    parts.count = (walk.shape[0] + parts.length - 1) // parts.length
-    return parts.count > 1
+cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
+    """Cut a walk whose operand `op` is a mask, and count the items of each part.
 
-
-cdef void set_part(const MaskParts *parts, Py_ssize_t index, Walk *walk,
-                   char **data) noexcept nogil:
-    cdef Py_ssize_t start = index * parts.length
-    cdef int op
-    memcpy(walk, parts.walk, sizeof(Walk))
-    walk.shape[0] = min(parts.length, walk.shape[0] - start)
-    for op in range(parts.noperands):
-        data[op] = parts.data[op]
-        if op < walk.nops:
-            data[op] += start * walk.strides[op][0]
-
-
-cdef void count_part(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef MaskParts *parts = <MaskParts *>arg
-    cdef int64_t count = 0
-    cdef char *data[MAXOPS]
-    cdef char *operands[2]
-    cdef Walk walk
-    set_part(parts, index, &walk, data)
-    memcpy(walk.strides[0], parts.walk.strides[parts.op],
-           walk.ndim * sizeof(Py_ssize_t))
-    operands[0] = parts.data[0] + index * parts.length * walk.strides[0][0]
-    operands[1] = <char *>&count
-    run_count(<void *><Py_ssize_t>parts.dtype, operands, &walk)
-    parts.starts[index + 1] = count
-
-
-cdef void run_count_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef MaskParts *parts = <MaskParts *>arg
-    cdef Py_ssize_t i
-    parts.data = data
-    parallel_for(parts.count, count_part, parts)
-    parts.starts[0] = 0
-    for i in range(parts.count):
-        parts.starts[i + 1] += parts.starts[i]
-
-
-cdef Py_ssize_t count_parts(MaskParts *parts, BaseArray x, const Walk *walk,
-                            int op) except -1:
-    """Count the true elements of each part; return their sum.
-
-    `x` is operand `op` of the walk.
+    A mask of few elements is one part.
     """
+    cdef Parts parts = Parts.__new__(Parts)
+    cdef Py_ssize_t size = walk_size(walk), count = 1, step = sizeof(Items), i
+    cdef int64_t total = 0, found
+    cdef Counting counting
     cdef Operands operands
+    cdef Walk counted
+    cdef Job job
+    cdef int axis
+    if time_of(size, itemsize_of[mask.dtype], CYCLES) >= costs.threads:
+        count = min(MOST_PARTS, size // MASK_PART)
+    # No two parts share the 64 elements that are looked at together.
+    cut_rows(&parts.grid, walk, ((size - 1) // count | 63) + 1)
+    for axis in range(walk.ndim - 1, -1, -1):
+        parts.grid.steps[axis] = step
+        step *= parts.grid.counts[axis]
+    if parts.grid.total <= 1:
+        parts.items = &parts.whole
+        parts.whole = Items(0, count_true(mask))
+        return parts
+    parts.items = <Items *>calloc(parts.grid.total, sizeof(Items))
+    if parts.items == NULL:
+        raise MemoryError("no memory for the counts of a mask's parts")
     operands.count = 0
-    put(&operands, x)
-    parts.walk = walk
-    parts.noperands = 0
-    parts.op = op
-    parts.dtype = x.dtype
-    compute_held(&operands, walk, run_count_parts, parts)
-    return parts.starts[parts.count]
+    put_constant(&operands, <char *>parts.items)
+    put(&operands, mask)
+    counted.ndim = walk.ndim
+    counted.nops = 2
+    memcpy(counted.shape, walk.shape, walk.ndim * sizeof(Py_ssize_t))
+    memset(counted.strides[0], 0, walk.ndim * sizeof(Py_ssize_t))
+    memcpy(counted.strides[1], walk.strides[op], walk.ndim * sizeof(Py_ssize_t))
+    counting.dtype = mask.dtype
+    begin_job(&job, &operands, &counted, run_count, &counting)
+    job.itemsizes[0] = 0
+    job.itemsizes[1] = itemsize_of[mask.dtype]
+    run_parts(&job, parts, "count_nonzero")
+    for i in range(parts.grid.total):
+        found = parts.items[i].next
+        parts.items[i].next = total
+        total += found
+        parts.items[i].end = total
+    return parts
 
 
-cdef void select_part(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef const MaskParts *parts = <const MaskParts *>arg
-    cdef char *data[MAXOPS]
-    cdef Masked job
-    cdef Walk walk
-    cdef int op
-    set_part(parts, index, &walk, data)
-    memcpy(&job, parts.job, sizeof(Masked))
-    job.first = index * parts.length
-    if parts.step:
-        job.room = parts.starts[index + 1] - parts.starts[index]
-        for op in range(walk.nops, parts.noperands):
-            data[op] += parts.starts[index] * parts.step
-    parts.function(&job, data, &walk)
+cdef int run_parts(Job *job, Parts parts, str name) except -1:
+    """Compute a job on the parts of a mask; operand 0 is the items of a part."""
+    job.written = 0
+    job.independent = job.by_rows = True
+    job.cycles = CYCLES
+    memcpy(&job.grid, &parts.grid, sizeof(Grid))
+    return run(job, name)
 
 
-cdef void select_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef MaskParts *parts = <MaskParts *>arg
-    parts.data = data
-    parallel_for(parts.count, select_part, parts)
+cdef inline Py_ssize_t items_of(Parts parts) noexcept:
+    """Return the number of items in all parts."""
+    return parts.items[max(0, parts.grid.total - 1)].end
 
 
-cdef int compute_parts(MaskParts *parts, Operands *operands, const Walk *walk,
-                       Compute function, Masked *job, Py_ssize_t step) except -1:
-    """Compute the parts of a walk, whose true elements were counted.
+# Memory of items that were no longer true when they were copied.
+cdef struct Missing:
+    const Items *items
+    Py_ssize_t count
+    Py_ssize_t nbytes
 
-    Operands that are not in the walk have `step` bytes for each true element.
-    """
-    parts.walk = walk
-    parts.noperands = operands.count
-    parts.function = function
-    parts.job = job
-    parts.step = step
-    return compute_held(operands, walk, select_parts, parts)
+
+cdef void run_clear(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Missing *missing = <const Missing *>arg
+    cdef const Items *items
+    cdef Py_ssize_t i
+    for i in range(missing.count):
+        items = &missing.items[i]
+        memset(data[0] + items.next * missing.nbytes, 0,
+               (items.end - items.next) * missing.nbytes)
+
+
+cdef int clear_missing(Parts parts, BaseArray result, Py_ssize_t nbytes) except -1:
+    """Write zeros for items, of some bytes, that another thread made false."""
+    cdef Missing missing = Missing(parts.items, max(1, parts.grid.total), nbytes)
+    cdef Operands operands
+    cdef Py_ssize_t i
+    for i in range(missing.count):
+        if parts.items[i].next < parts.items[i].end:
+            operands.count = 0
+            put(&operands, result)
+            return compute_on(&operands, NULL, run_clear, &missing, False)
+    return 0
 
 
 # ---------------------------------------------------------------- reading
 
 cdef void run_compress(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Copy the items of operand 0 that the mask, operand 1, selects to operand 2."""
-    cdef Masked *job = <Masked *>arg
-    cdef int last = walk.ndim - 1
+    """Copy the items of operand 1 that the mask, operand 2, selects to operand 3."""
+    cdef const Masked *masked = <const Masked *>arg
+    cdef Items *items = <Items *>data[0]
+    cdef int last = max(walk.ndim - 1, 0)
     cdef Py_ssize_t index[MAXDIMS]
-    cdef char *at[2]
-    at[0] = data[0]
-    at[1] = data[1]
+    cdef char *at[3]
+    at[0], at[1], at[2] = data[0], data[1], data[2]
     start_walk(last, index)
     while True:
-        job.done += ndx_compress(
-            data[2] + job.done * job.nbytes, job.room - job.done, at[0],
-            walk.strides[0][last], at[1], walk.strides[1][last], walk.shape[last],
-            job.nbytes)
-        if not step_walk(walk, last, index, 2, at):
-            break
-    if job.done < job.room:
-        memset(data[2] + job.done * job.nbytes, 0, (job.room - job.done) * job.nbytes)
+        items.next += ndx_compress(
+            data[3] + items.next * masked.nbytes, items.end - items.next, at[1],
+            walk.strides[1][last], at[2], walk.strides[2][last], walk.shape[last],
+            masked.nbytes)
+        if not step_walk(walk, last, index, 3, at):
+            return
 
 
 cdef BaseArray compress(BaseArray x, BaseArray mask):
@@ -316,56 +333,71 @@ cdef BaseArray compress(BaseArray x, BaseArray mask):
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
     cdef Operands operands
-    cdef Masked job
-    cdef MaskParts parts
+    cdef Masked masked
+    cdef Parts parts
     cdef Walk walk
     cdef int ndim = x.ndim - mask.ndim + 1
-    if not prepare_mask(x, mask, &job, &walk):
+    if not prepare_mask(x, mask, &masked, &walk):
         return None
-    if cut(&parts, &walk):
-        shape[0] = count_parts(&parts, mask, &walk, 1)
-    else:
-        shape[0] = count_true(mask)
-    job.room = shape[0]
+    parts = cut_mask(&walk, mask, 2)
+    shape[0] = items_of(parts)
     memcpy(shape + 1, x.shape + mask.ndim, (ndim - 1) * sizeof(Py_ssize_t))
     result = new_empty(x.dtype, ndim, shape)
     operands.count = 0
+    put_constant(&operands, <char *>parts.items)
     put(&operands, x)
     put(&operands, mask)
     put(&operands, result)
-    if parts.count > 1:
-        compute_parts(&parts, &operands, &walk, run_compress, &job, job.nbytes)
-    else:
-        compute_on(&operands, &walk, run_compress, &job,
-                   mask.size >= LARGE or result.size >= LARGE)
+    run_mask(&operands, &walk, run_compress, &masked, parts, masked.nbytes, "select")
+    clear_missing(parts, result, masked.nbytes)
     return result
+
+
+cdef int run_mask(Operands *operands, const Walk *walk, Compute function,
+                  Masked *masked, Parts parts, Py_ssize_t nbytes, str name) except -1:
+    """Compute on the items that a mask selects; few of them directly.
+
+    `nbytes` are those of an element of operand 1; 0: it is written.
+    """
+    cdef Job job
+    if items_of(parts) == 0:
+        return 0
+    if parts.grid.total <= 1:
+        return compute_on(operands, walk, function, masked, False)
+    begin_job(&job, operands, walk, function, masked)
+    job.keeps_axes = True
+    job.itemsizes[0] = 0
+    job.itemsizes[1] = nbytes
+    job.itemsizes[2] = 1
+    return run_parts(&job, parts, name)
 
 
 # ---------------------------------------------------------------- writing
 
 cdef void run_put(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Write operand 2 to the items of operand 0 that the mask, operand 1, selects."""
-    cdef Masked *job = <Masked *>arg
+    """Write operand 3 to the items of operand 1 that the mask, operand 2, selects."""
+    cdef const Masked *masked = <const Masked *>arg
+    cdef Items *items = <Items *>data[0]
     cdef int last = walk.ndim - 1
     cdef Py_ssize_t index[MAXDIMS]
     cdef char[16] value
-    cdef char *at[2]
-    at[0] = data[0]
-    at[1] = data[1]
-    if job.constant:
+    cdef char *at[3]
+    at[0], at[1], at[2] = data[0], data[1], data[2]
+    if masked.constant:
         # A copy: the element may be one of those that are written.
-        memcpy(value, data[2], job.itemsize)
+        memcpy(value, data[3], masked.itemsize)
     start_walk(last, index)
     while True:
-        if job.constant:
-            ndx_put(value, job.room, at[0], walk.strides[0][last], at[1],
-                    walk.strides[1][last], walk.shape[last], job.nbytes, job.itemsize)
+        if masked.constant:
+            ndx_put(value, PY_SSIZE_T_MAX, at[1], walk.strides[1][last], at[2],
+                    walk.strides[2][last], walk.shape[last], masked.nbytes,
+                    masked.itemsize)
         else:
-            job.done += ndx_expand(
-                data[2] + job.done * job.nbytes, job.room - job.done, at[0],
-                walk.strides[0][last], at[1], walk.strides[1][last], walk.shape[last],
-                job.nbytes)
-        if not step_walk(walk, last, index, 2, at):
+            items.next += ndx_expand(
+                data[3] + items.next * masked.nbytes, items.end - items.next, at[1],
+                walk.strides[1][last], at[2], walk.strides[2][last], walk.shape[last],
+                masked.nbytes)
+        if not step_walk(walk, last, index, 3, at):
             return
 
 
@@ -376,78 +408,75 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
     Return False if the layouts or shapes don't allow it here: nothing is written then.
     """
     cdef Operands operands
-    cdef Masked job
-    cdef MaskParts parts
+    cdef Masked masked
+    cdef Parts parts
     cdef Walk walk
     cdef int axis
-    cdef bint divided
-    parts.count = 0
     if touches(x, mask):
         mask = copy(mask)
-    if not prepare_mask(x, mask, &job, &walk):
+    if not prepare_mask(x, mask, &masked, &walk):
         return False
-    divided = is_distinct(walk.ndim, walk.shape, walk.strides[0], job.nbytes) \
-        and cut(&parts, &walk)
-    job.room = PY_SSIZE_T_MAX
-    job.constant = source is None or source.size == 1 and source.ndim <= 1
-    if not job.constant:
+    parts = cut_mask(&walk, mask, 2)
+    if not is_distinct(walk.ndim, walk.shape, walk.strides[1], masked.nbytes):
+        # One thread writes all items.
+        parts.items[0].end = items_of(parts)
+        parts.grid.total = 1
+    masked.constant = source is None or source.size == 1 and source.ndim <= 1
+    if not masked.constant:
         if source.ndim != x.ndim - mask.ndim + 1:
             return False
         for axis in range(1, source.ndim):
             if source.shape[axis] != x.shape[axis + mask.ndim - 1]:
                 return False
-        if divided:
-            job.room = count_parts(&parts, mask, &walk, 1)
-        else:
-            job.room = count_true(mask)
-        if source.shape[0] != job.room:
+        if source.shape[0] != items_of(parts):
             return False
-    if source is not None and (source.dtype != x.dtype or not job.constant and (
+    if source is not None and (source.dtype != x.dtype or not masked.constant and (
             not source.c_contiguous or touches(x, source))):
         source = in_c_order(source, x.dtype)
     operands.count = 0
+    put_constant(&operands, <char *>parts.items)
     put(&operands, x)
     put(&operands, mask)
     if source is None:
         put_constant(&operands, value)
     else:
         put(&operands, source)
-    if divided:
-        compute_parts(&parts, &operands, &walk, run_put, &job,
-                      0 if job.constant else job.nbytes)
-        return True
-    compute_on(&operands, &walk, run_put, &job,
-               mask.size >= LARGE or mask.size * (job.nbytes // job.itemsize) >= LARGE)
+    run_mask(&operands, &walk, run_put, &masked, parts, 0, "put")
     return True
 
 
 # ---------------------------------------------------------------- places
 
 cdef void run_places(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Write the indices of true elements of operand 0 to the others, one per axis."""
-    cdef Masked *job = <Masked *>arg
+    """Write the indices of true elements of operand 1 to the last ones, one per axis.
+
+    Operand 2 has no memory: its address is that of `PLACES`, plus the index of an
+    element in C order.
+    """
+    cdef const Masked *masked = <const Masked *>arg
+    cdef Items *items = <Items *>data[0]
     cdef int axis, last = walk.ndim - 1
     cdef Py_ssize_t index[MAXDIMS]
-    cdef Py_ssize_t found, place, i
+    cdef Py_ssize_t found, place, rest, i
     cdef int64_t *out
-    cdef char *at[1]
-    at[0] = data[0]
+    cdef char *at[3]
+    at[0], at[1], at[2] = data[0], data[1], data[2]
     start_walk(last, index)
     while True:
+        rest = at[2] - <char *>PLACES
+        place = rest % masked.shape[last]
         found = ndx_positions(
-            <int64_t *>data[walk.ndim] + job.done, job.room - job.done, at[0],
-            walk.strides[0][last], walk.shape[last], job.dtype,
-            0 if last else job.first)
-        for axis in range(last):
-            out = <int64_t *>data[axis + 1] + job.done
-            place = index[axis] if axis else job.first + index[0]
+            <int64_t *>data[3 + last] + items.next, items.end - items.next, at[1],
+            walk.strides[1][last], walk.shape[last], masked.dtype, place)
+        for axis in range(last - 1, -1, -1):
+            rest //= masked.shape[axis + 1]
+            place = rest % masked.shape[axis]
+            out = <int64_t *>data[3 + axis] + items.next
             for i in range(found):
                 out[i] = place
-        job.done += found
-        if not step_walk(walk, last, index, 1, at):
-            break
-    for axis in range(walk.ndim):
-        memset(data[axis + 1] + 8 * job.done, 0, 8 * (job.room - job.done))
+        items.next += found
+        if not step_walk(walk, last, index, 3, at):
+            return
 
 
 cdef tuple places_of(BaseArray x):
@@ -456,40 +485,37 @@ cdef tuple places_of(BaseArray x):
     Return None for an array of no axes, or of too many.
     """
     cdef Operands operands
-    cdef Masked job
-    cdef MaskParts parts
+    cdef Masked masked
+    cdef Parts parts
     cdef Walk walk
     cdef Py_ssize_t count
     cdef int axis
     cdef tuple found
-    if x.ndim == 0 or x.ndim >= MAXOPS:
+    if x.ndim == 0 or x.ndim > MAXOPS - 3:
         return None
-    job.dtype = x.dtype
-    job.done = 0
-    job.first = 0
+    masked.dtype = x.dtype
+    memcpy(masked.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
     walk.ndim = x.ndim
-    walk.nops = 1
+    walk.nops = 3
     memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
-    memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
-    if cut(&parts, &walk):
-        count = count_parts(&parts, x, &walk, 0)
-    else:
-        count = count_true(x)
-    job.room = count
-    if x.ndim == 1:
-        found = (new_empty(INT64, 1, &count),)
-    else:
-        found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
+    memset(walk.strides[0], 0, x.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], x.strides, x.ndim * sizeof(Py_ssize_t))
+    fill_c_strides(x.ndim, x.shape, 1, walk.strides[2])
+    parts = cut_mask(&walk, x, 1)
+    count = items_of(parts)
+    found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
     if count == 0:
         return found
     operands.count = 0
+    put_constant(&operands, <char *>parts.items)
     put(&operands, x)
+    put_constant(&operands, <char *>PLACES)
     for axis in range(x.ndim):
         put(&operands, <BaseArray>found[axis])
-    if parts.count > 1:
-        compute_parts(&parts, &operands, &walk, run_places, &job, 8)
-    else:
-        compute_on(&operands, &walk, run_places, &job, x.size >= LARGE)
+    run_mask(&operands, &walk, run_places, &masked, parts, itemsize_of[x.dtype],
+             "nonzero")
+    for axis in range(x.ndim):
+        clear_missing(parts, <BaseArray>found[axis], 8)
     return found
 
 
@@ -517,11 +543,12 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
 
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
-    WORTH_THREADS = 1 << 20  # bytes, or eight times the items, from which threads pay
-    INDEX_PART = 256 << 10   # bytes of a part, counted in the same way
+    INDEX_CYCLES = 12        # of an index, and of the item that it selects
 
 
-# A selection by index arrays, of one shape, along neighbouring axes.
+# A selection by index arrays, of one shape, along neighbouring axes. A walk is over the
+# axes before these, and over the indices. Its operands are the array, the indices, and
+# the other array.
 cdef struct Picks:
     int narrays
     int dtypes[MOST_INDICES]
@@ -534,226 +561,118 @@ cdef struct Picks:
     Py_ssize_t unit                      # bytes that the offsets count
     bint constant                        # whether one element is written to all
     bint checked                         # whether all indices were within bounds
-    int failed                           # an index was out of bounds
+    int failed                           # an index was out of bounds; atomic
 
 
-cdef inline bint offsets_of(const Picks *job, char **data, Py_ssize_t start,
+cdef inline bint offsets_of(const Picks *picks, char **data, Py_ssize_t start,
                             Py_ssize_t n, Py_ssize_t *offsets) noexcept nogil:
     """Set the offsets of a block; return whether all indices are within bounds."""
     cdef bint bad = False
     cdef int i
-    for i in range(job.narrays):
-        bad |= ndx_offsets(offsets, data[2 + i] + start * job.steps[i], job.steps[i], n,
-                           job.dtypes[i], job.lengths[i], job.strides[i], i > 0)
+    for i in range(picks.narrays):
+        bad |= ndx_offsets(offsets, data[1 + i] + start * picks.steps[i],
+                           picks.steps[i], n, picks.dtypes[i], picks.lengths[i],
+                           picks.strides[i], i > 0)
     return not bad
 
 
 cdef void run_check(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef Picks *job = <Picks *>arg
+    """Check the indices along the last axis."""
+    cdef Picks *picks = <Picks *>arg
     cdef Py_ssize_t offsets[BLOCK]
-    cdef Py_ssize_t start = 0
-    while start < job.count and not job.failed:
-        job.failed = not offsets_of(job, data, start, min(BLOCK, job.count - start),
-                                    offsets)
+    cdef Py_ssize_t start = 0, count = walk.shape[walk.ndim - 1]
+    while start < count:
+        if not offsets_of(picks, data, start, min(BLOCK, count - start), offsets):
+            ndx_raise_flag(&picks.failed)
+            return
         start += BLOCK
 
 
 cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Copy the selected runs of operand 0 to operand 1; the walk is over outer axes."""
-    cdef Picks *job = <Picks *>arg
+    """Copy the selected runs of operand 0 to the last operand."""
+    cdef Picks *picks = <Picks *>arg
     cdef Py_ssize_t offsets[BLOCK]
     cdef Py_ssize_t index[MAXDIMS]
-    cdef Py_ssize_t start, row, n = 0
-    cdef int last = max(walk.ndim - 1, 0)
-    cdef Py_ssize_t rows = walk.shape[last] if walk.ndim else 1
+    cdef int axes = walk.ndim - 1, other = picks.narrays + 1
+    # Of the last axis before the indices.
+    cdef int last = max(axes - 1, 0)
+    cdef Py_ssize_t count = walk.shape[axes], start, row, n = 0
+    cdef Py_ssize_t rows = walk.shape[last] if axes else 1
     cdef const char *x
     cdef char *out
-    cdef char *at[2]
-    at[0] = data[0]
-    at[1] = data[1]
+    cdef char *at[2 + MOST_INDICES]
+    memcpy(at, data, (other + 1) * sizeof(char *))
     start_walk(last, index)
     while True:
-        x, out = at[0], at[1]
+        x, out = at[0], at[other]
         for row in range(rows):
             start = 0
-            while start < job.count:
-                if n < job.count:
+            while start < count:
+                if n < count:
                     # Offsets that fit in one block are computed once.
-                    n = min(BLOCK, job.count - start)
-                    if not offsets_of(job, data, start, n, offsets):
-                        job.failed = True
+                    n = min(BLOCK, count - start)
+                    if not offsets_of(picks, data, start, n, offsets):
+                        ndx_raise_flag(&picks.failed)
                         return
-                ndx_gather(out + start * job.nbytes, x, offsets, n, job.nbytes,
-                           job.unit)
+                ndx_gather(out + start * picks.nbytes, x, offsets, n, picks.nbytes,
+                           picks.unit)
                 start += n
             if row + 1 < rows:
                 x += walk.strides[0][last]
-                out += walk.strides[1][last]
-        if not step_walk(walk, last, index, 2, at):
+                out += walk.strides[other][last]
+        if not step_walk(walk, last, index, other + 1, at):
             return
 
 
 cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Write operand 1 to the selected runs of operand 0."""
-    cdef Picks *job = <Picks *>arg
+    """Write the last operand to the selected runs of operand 0."""
+    cdef Picks *picks = <Picks *>arg
     cdef Py_ssize_t offsets[BLOCK]
     cdef Py_ssize_t index[MAXDIMS]
-    cdef Py_ssize_t start, n = 0
-    cdef char *at[2]
-    if job.count > BLOCK and not job.checked:
+    cdef int axes = walk.ndim - 1, other = picks.narrays + 1
+    cdef Py_ssize_t count = walk.shape[axes], start, n = 0
+    cdef char *at[2 + MOST_INDICES]
+    if count > BLOCK and not picks.checked:
         run_check(arg, data, walk)
-        if job.failed:
+        if picks.failed:
             return
-    at[0] = data[0]
-    at[1] = data[1]
-    start_walk(walk.ndim, index)
+    memcpy(at, data, (other + 1) * sizeof(char *))
+    start_walk(axes, index)
     while True:
         start = 0
-        while start < job.count:
-            if n < job.count:
-                n = min(BLOCK, job.count - start)
-                if not offsets_of(job, data, start, n, offsets):
-                    job.failed = True
+        while start < count:
+            if n < count:
+                n = min(BLOCK, count - start)
+                if not offsets_of(picks, data, start, n, offsets):
+                    ndx_raise_flag(&picks.failed)
                     return
-            if job.constant:
-                ndx_scatter_one(at[0], data[1], offsets, n, job.nbytes, job.itemsize,
-                                job.unit)
+            if picks.constant:
+                ndx_scatter_one(at[0], at[other], offsets, n, picks.nbytes,
+                                picks.itemsize, picks.unit)
             else:
-                ndx_scatter(at[0], at[1] + start * job.nbytes, offsets, n, job.nbytes,
-                            job.unit)
+                ndx_scatter(at[0], at[other] + start * picks.nbytes, offsets, n,
+                            picks.nbytes, picks.unit)
             start += n
-        if not step_walk(walk, walk.ndim, index, 2, at):
+        if not step_walk(walk, axes, index, other + 1, at):
             return
 
 
-# ---------------------------------------------------------------- parts
-
-# A part of a selection: of its first outer axis, if there is one, and of its indices.
-cdef struct Range:
-    Picks *job
-    Compute function
-    Py_ssize_t first
-    Py_ssize_t rows
-    Py_ssize_t start
-    Py_ssize_t count
-
-
-cdef void run_range(void *arg, char **whole, const Walk *all_rows) noexcept nogil:
-    cdef const Range *part = <const Range *>arg
-    cdef char *data[2 + MOST_INDICES]
-    cdef Picks job
-    cdef Walk walk
+cdef void start_pick(Job *job, Operands *operands, const Walk *walk, Compute kernel,
+                     Picks *picks) noexcept:
+    """Describe a selection as a job that reads and writes operand 0 anywhere."""
     cdef int i
-    memcpy(&job, part.job, sizeof(Picks))
-    memcpy(&walk, all_rows, sizeof(Walk))
-    for i in range(2 + job.narrays):
-        data[i] = whole[i]
-    if walk.ndim:
-        walk.shape[0] = part.rows
-        data[0] += part.first * walk.strides[0][0]
-        if not job.constant:
-            data[1] += part.first * walk.strides[1][0]
-    job.count = part.count
-    if not job.constant:
-        data[1] += part.start * job.nbytes
-    for i in range(job.narrays):
-        data[2 + i] += part.start * job.steps[i]
-    part.function(&job, data, &walk)
-    if job.failed:
-        ndx_raise_flag(&part.job.failed)
-
-
-# A selection that is cut along its indices or, if there are outer axes, the first one.
-cdef struct Parts:
-    Picks *job
-    char **data
-    const Walk *walk
-    Compute function
-    Py_ssize_t count
-    Py_ssize_t length
-
-
-cdef void compute_part(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef const Parts *parts = <const Parts *>arg
-    cdef Py_ssize_t start = index * parts.length
-    cdef Range part = Range(parts.job, parts.function, 0, 0, 0, parts.job.count)
-    if parts.walk.ndim:
-        part.first = start
-        part.rows = min(parts.length, parts.walk.shape[0] - start)
-    else:
-        part.start = start
-        part.count = min(parts.length, parts.job.count - start)
-    run_range(&part, parts.data, parts.walk)
-
-
-cdef void run_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef Parts *parts = <Parts *>arg
-    parts.data = data
-    parts.walk = walk
-    if parts.job.constant:
-        # Nothing is written if an index is out of bounds.
-        run_check(parts.job, data, walk)
-        if parts.job.failed:
-            return
-        parts.job.checked = True
-    parallel_for(parts.count, compute_part, parts)
-
-
-cdef int compute_picks(Operands *operands, const Walk *walk, Compute function,
-                       Picks *job, bint large, bint independent) except -1:
-    """Compute a selection, on threads if that pays and the order does not matter."""
-    cdef Parts parts
-    cdef Py_ssize_t each = max(job.nbytes, 8), length = job.count
-    cdef int axis
-    if large and independent and thread_count() > 1:
-        if walk.ndim:
-            each *= job.count
-            for axis in range(1, walk.ndim):
-                each *= walk.shape[axis]
-            length = walk.shape[0]
-        parts.length = max(INDEX_PART // each, 1)
-        parts.count = (length + parts.length - 1) // parts.length
-        if length * each >= WORTH_THREADS and parts.count > 1:
-            parts.job = job
-            parts.function = function
-            return compute_held(operands, walk, run_parts, &parts)
-    return compute_on(operands, walk, function, job, large)
-
-
-cdef bint gather_steps(Operands *operands, const Walk *walk, Picks *job) except -1:
-    """Gather step by step if arrays in files are large; return whether that was so."""
-    cdef Steps steps = steps_over("take", (
-        <BaseArray>operands.arrays[0], <BaseArray>operands.arrays[1]))
-    cdef Py_ssize_t each = job.nbytes, outer = 1, most, done
-    cdef Range part = Range(job, run_gather, 0, 1, 0, 0)
-    cdef int axis
-    if steps is None:
-        return False
-    for axis in range(1, walk.ndim):
-        each *= walk.shape[axis]
-    if walk.ndim:
-        outer = walk.shape[0]
-    most = max(1, steps.now.block // each)                # indices of a step
-    try:
-        while part.first < outer and not job.failed:
-            part.count = min(most, job.count - part.start)
-            part.rows = min(max(1, most // job.count), outer - part.first)
-            compute_on(operands, walk, run_range, &part, True)
-            part.start += part.count
-            if part.start == job.count:
-                part.start = 0
-                part.first += part.rows
-            done = steps.total * (part.first * job.count + part.start) // (
-                outer * job.count)
-            steps.step(done - steps.done)
-    finally:
-        steps.end()
-    return True
+    begin_job(job, operands, walk, kernel, picks)
+    job.keeps_axes = True
+    job.cycles = INDEX_CYCLES
+    job.itemsizes[0] = 0
+    for i in range(picks.narrays):
+        job.itemsizes[1 + i] = itemsize_of[picks.dtypes[i]]
+    job.itemsizes[1 + picks.narrays] = picks.nbytes
 
 
 # ---------------------------------------------------------------- layouts
 
-cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *job,
+cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *picks,
                  Py_ssize_t *shape) noexcept:
     """Describe a selection, and set its shape; return its number of axes, or -1.
 
@@ -764,35 +683,35 @@ cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *jo
     if count > MOST_INDICES or axis + count > x.ndim or ndim > MAXDIMS \
             or first.size == 0:
         return -1
-    job.narrays = count
-    job.count = first.size
-    job.itemsize = itemsize_of[x.dtype]
-    job.nbytes = run_of(x, axis + count)
-    job.constant = False
-    job.checked = False
-    job.failed = False
-    if job.nbytes < 0:
+    picks.narrays = count
+    picks.count = first.size
+    picks.itemsize = itemsize_of[x.dtype]
+    picks.nbytes = run_of(x, axis + count)
+    picks.constant = False
+    picks.checked = False
+    picks.failed = False
+    if picks.nbytes < 0:
         return -1
     for i in range(count):
         found = <BaseArray>indices[i]
         if kind_of[found.dtype] != KIND_INT and kind_of[found.dtype] != KIND_UINT \
                 or not has_shape(found, first.ndim, first.shape):
             return -1
-        job.dtypes[i] = found.dtype
+        picks.dtypes[i] = found.dtype
         if found.c_contiguous:
-            job.steps[i] = itemsize_of[found.dtype]
+            picks.steps[i] = itemsize_of[found.dtype]
         elif found.ndim == 1:
-            job.steps[i] = found.strides[0]
+            picks.steps[i] = found.strides[0]
         else:
             return -1
-        job.lengths[i] = x.shape[axis + i]
-        job.strides[i] = x.strides[axis + i]
-    job.unit = 1
-    if count == 1 and job.nbytes <= 8 and job.strides[0] == job.nbytes and (
-            job.nbytes & (job.nbytes - 1)) == 0:
+        picks.lengths[i] = x.shape[axis + i]
+        picks.strides[i] = x.strides[axis + i]
+    picks.unit = 1
+    if count == 1 and picks.nbytes <= 8 and picks.strides[0] == picks.nbytes and (
+            picks.nbytes & (picks.nbytes - 1)) == 0:
         # A loop over elements has no multiplication.
-        job.unit = job.nbytes
-        job.strides[0] = 1
+        picks.unit = picks.nbytes
+        picks.strides[0] = 1
     for i in range(axis):
         if x.shape[i] == 0:
             return -1
@@ -808,24 +727,37 @@ cdef void put_operands(Operands *operands, BaseArray x, BaseArray other, char *v
     cdef int i
     operands.count = 0
     put(operands, x)
+    for i in range(count):
+        put(operands, <BaseArray>indices[i])
     if other is None:
         put_constant(operands, value)
     else:
         put(operands, other)
-    for i in range(count):
-        put(operands, <BaseArray>indices[i])
 
 
-cdef void walk_outer(Walk *walk, BaseArray x, const Py_ssize_t *strides,
-                     int ndim) noexcept:
-    """Set a walk over the first axes of an array and of another operand."""
-    walk.nops = 2
+cdef void set_walk(Walk *walk, const Picks *picks, BaseArray x,
+                   const Py_ssize_t *strides, int ndim) noexcept:
+    """Set a walk over the first axes of an array, and over indices.
+
+    `strides` are those of the other array along the first axes.
+    """
+    cdef int i, other = picks.narrays + 1
+    walk.nops = other + 1
     walk.ndim = ndim
-    if ndim:
-        memcpy(walk.shape, x.shape, ndim * sizeof(Py_ssize_t))
-        memcpy(walk.strides[0], x.strides, ndim * sizeof(Py_ssize_t))
-        memcpy(walk.strides[1], strides, ndim * sizeof(Py_ssize_t))
-        walk_merge(walk)
+    memcpy(walk.shape, x.shape, ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[0], x.strides, ndim * sizeof(Py_ssize_t))
+    for i in range(picks.narrays):
+        memset(walk.strides[1 + i], 0, ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[other], 0, ndim * sizeof(Py_ssize_t))
+    if not picks.constant:
+        memcpy(walk.strides[other], strides, ndim * sizeof(Py_ssize_t))
+    walk_merge(walk)
+    walk.shape[walk.ndim] = picks.count
+    walk.strides[0][walk.ndim] = 0
+    for i in range(picks.narrays):
+        walk.strides[1 + i][walk.ndim] = picks.steps[i]
+    walk.strides[other][walk.ndim] = 0 if picks.constant else picks.nbytes
+    walk.ndim += 1
 
 
 cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices):
@@ -836,17 +768,21 @@ cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices):
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
     cdef Operands operands
-    cdef Picks job
+    cdef Picks picks
     cdef Walk walk
-    cdef int ndim = prepare(x, axis, count, indices, &job, shape)
+    cdef Job job
+    cdef int ndim = prepare(x, axis, count, indices, &picks, shape)
     if ndim < 0:
         return None
     result = new_empty(x.dtype, ndim, shape)
     put_operands(&operands, x, result, NULL, count, indices)
-    walk_outer(&walk, x, result.strides, axis)
-    if result.size < LARGE or not gather_steps(&operands, &walk, &job):
-        compute_picks(&operands, &walk, run_gather, &job, result.size >= LARGE, True)
-    return None if job.failed else result
+    set_walk(&walk, &picks, x, result.strides, axis)
+    if result.size < LARGE:
+        compute_on(&operands, &walk, run_gather, &picks, False)
+    else:
+        start_pick(&job, &operands, &walk, run_gather, &picks)
+        run(&job, "take")
+    return None if picks.failed else result
 
 
 cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
@@ -859,20 +795,18 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Py_ssize_t strides[MAXDIMS]
     cdef Operands operands
-    cdef Picks job
+    cdef Picks picks
     cdef Walk walk
-    cdef Py_ssize_t size
-    cdef bint independent
-    cdef int i, ndim = prepare(x, axis, count, indices, &job, shape)
+    cdef Job job
+    cdef int i, ndim = prepare(x, axis, count, indices, &picks, shape)
     if ndim < 0:
         return False
     for i in range(count):
         if touches(x, <BaseArray>indices[i]):
             return False
-    job.constant = source is None or source.size == 1 and source.ndim <= ndim
-    size = job.count * (job.nbytes // job.itemsize)
-    fill_c_strides(ndim, shape, job.itemsize, strides)
-    if not job.constant:
+    picks.constant = source is None or source.size == 1 and source.ndim <= ndim
+    fill_c_strides(ndim, shape, picks.itemsize, strides)
+    if not picks.constant:
         if not has_shape(source, ndim, shape):
             source = spread(source, x.dtype, ndim, shape)
             if source is None:
@@ -882,10 +816,25 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
     elif source is not None and (source.dtype != x.dtype or touches(x, source)):
         source = in_c_order(source, x.dtype)
     put_operands(&operands, x, source, value, count, indices)
-    walk_outer(&walk, x, strides, axis)
-    independent = job.constant and has_distinct_elements(x)
-    compute_picks(&operands, &walk, run_scatter, &job, size >= LARGE, independent)
-    return not job.failed
+    set_walk(&walk, &picks, x, strides, axis)
+    if picks.count * (picks.nbytes // picks.itemsize) < LARGE:
+        compute_on(&operands, &walk, run_scatter, &picks, False)
+        return not picks.failed
+    # Nothing is written if an index is out of bounds.
+    start_pick(&job, &operands, &walk, run_check, &picks)
+    job.written = job.itemsizes[1 + picks.narrays] = 0
+    job.independent = True
+    run(&job, "put")
+    if picks.failed:
+        return False
+    picks.checked = True
+    start_pick(&job, &operands, &walk, run_scatter, &picks)
+    job.written = 0
+    # The last of several values for one place is kept.
+    job.independent = picks.constant and has_distinct_elements(x)
+    job.in_order = not job.independent
+    run(&job, "put")
+    return not picks.failed
 
 
 cdef BaseArray spread(BaseArray source, int dtype, int ndim, const Py_ssize_t *shape):

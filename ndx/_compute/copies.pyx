@@ -16,10 +16,10 @@ from ndx._array.storage cimport (
     strided,
 )
 from ndx._compute.aliasing cimport has_distinct_elements, overlaps
+from ndx._compute.executor cimport run
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
-from ndx._compute.passes.run cimport cast_walk, run_pass
-from ndx._compute.passes.tiles cimport walk_size
-from ndx._compute.threads cimport compute_parts, parallel_for, thread_count
+from ndx._compute.passes.run cimport cast_walk
+from ndx._compute.tiles cimport Job, begin_job, walk_size
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
@@ -54,8 +54,6 @@ cdef extern from "ndx/internal/fill.h" nogil:
 
 cdef enum:
     TRIAL = 64                   # elements of a trial: more than a SIMD vector has
-    FILL_PART = 1 << 20          # bytes of a part of a fill
-    FILL_WORTHWHILE = 2 << 20    # bytes from which threads pay
 
 
 # ---------------------------------------------------------------- dtypes
@@ -204,79 +202,63 @@ cdef void run_transfer(void *arg, char **data, const Walk *walk) noexcept nogil:
             return
 
 
+# A fill of contiguous memory, of which parts are filled.
+cdef struct Fill:
+    Py_ssize_t itemsize
+    Py_ssize_t nbytes
+
+
 cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
                   str name) except -1:
     """Copy operand 0 to operand 1: in a pass, on threads, or here.
 
     The operands share no memory, or are the same elements; `can_transfer` is true.
     """
-    cdef Py_ssize_t[2] itemsizes = [itemsize_of[dtype], itemsize_of[into]]
     cdef Py_ssize_t size = walk_size(walk)
     cdef Transfer how
+    cdef Fill fill
+    cdef Job job
     how.cast = NULL if dtype == into else ndx_cast_between(dtype, into)
-    how.itemsize = itemsizes[0]
+    how.itemsize = itemsize_of[dtype]
     if size == 0:
         locate(operands)
         return recheck_all(operands)
     if size < LARGE:
         return compute_on(operands, walk, run_transfer, &how, False)
-    hold(operands)
-    try:
-        if run_pass(operands, walk, itemsizes, run_transfer, &how, name, False):
-            pass
-        elif how.cast == NULL and walk.ndim == 1 and walk.strides[0][0] == 0 \
-                and walk.strides[1][0] == itemsizes[1]:
-            compute_held(operands, walk, run_fill, &how)
-        else:
-            compute_parts(operands, walk, itemsizes, run_transfer, &how, name)
-    finally:
-        let_go(operands)
-    return 0
+    begin_job(&job, operands, walk, run_transfer, &how)
+    job.itemsizes[0] = itemsize_of[dtype]
+    job.itemsizes[1] = itemsize_of[into]
+    if how.cast == NULL and walk.ndim == 1 and walk.strides[0][0] == 0 \
+            and walk.strides[1][0] == how.itemsize:
+        fill = Fill(how.itemsize, size * how.itemsize)
+        job.kernel = run_fill
+        job.arg = &fill
+    return run(&job, name)
 
 
 # ---------------------------------------------------------------- fills
 
-# A fill of contiguous memory.
-cdef struct Fill:
-    char *out
-    Py_ssize_t nbytes
-    const char *item
-    Py_ssize_t itemsize
-
-
-cdef void fill_part(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef const Fill *fill = <const Fill *>arg
-    cdef Py_ssize_t start = index * FILL_PART
-    ndx_fill_part(fill.out + start, min(FILL_PART, fill.nbytes - start), fill.item,
-                  fill.itemsize, fill.nbytes)
-
-
 cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
     """Copy the one element of operand 0 to all of operand 1, which is contiguous."""
+    cdef const Fill *fill = <const Fill *>arg
+    cdef Py_ssize_t count = walk.shape[0] if walk.ndim else 1
     cdef char[16] value
-    cdef Fill fill
-    fill.itemsize = (<const Transfer *>arg).itemsize
-    fill.nbytes = walk.shape[0] * fill.itemsize
-    fill.out = data[1]
-    fill.item = value
     # A copy: the element may be one of those that are written.
     memcpy(value, data[0], fill.itemsize)
-    if fill.nbytes < FILL_WORTHWHILE or thread_count() < 2:
-        ndx_fill_part(fill.out, fill.nbytes, value, fill.itemsize, fill.nbytes)
-    else:
-        parallel_for((fill.nbytes + FILL_PART - 1) // FILL_PART, fill_part, &fill)
+    ndx_fill_part(data[1], count * fill.itemsize, value, fill.itemsize, fill.nbytes)
 
 
 cdef int fill_all(Operands *operands, BaseArray out) except -1:
     """Copy the one element of operand 0 to all of operand 1, `out`."""
-    cdef Transfer how
+    cdef Fill fill
     cdef Walk walk
     if out.size < LARGE and out.c_contiguous:
-        how.itemsize = itemsize_of[out.dtype]
+        fill.itemsize = itemsize_of[out.dtype]
+        fill.nbytes = out.size * fill.itemsize
         walk.ndim = 1
         walk.nops = 2
         walk.shape[0] = out.size
-        return compute_on(operands, &walk, run_fill, &how, False)
+        return compute_on(operands, &walk, run_fill, &fill, False)
     walk_fill(out, &walk)
     return transfer(operands, &walk, out.dtype, out.dtype, "fill")
 

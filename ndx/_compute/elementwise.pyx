@@ -23,11 +23,12 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, store_constant
+from ndx._compute.executor cimport run
 from ndx._compute.loops cimport (
     Loop, Ufunc, any_loop, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
-from ndx._compute.passes.run cimport run_large
+from ndx._compute.tiles cimport Job, begin_job
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
@@ -522,13 +523,15 @@ cdef void put_inputs(Operands *operands, Ufunc ufunc, BaseArray a, BaseArray b,
 cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
                   const Walk *walk) except -1:
     """Compute many elements."""
-    cdef Py_ssize_t itemsizes[3]
-    itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
-    itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
+    cdef Job job
+    begin_job(&job, operands, walk, compute_rows, <void *>loop)
+    job.itemsizes[0] = job.itemsizes[1] = itemsize_of[loop.in_dtype]
+    job.itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
+    job.cycles = ufunc.cycles
     # A loop that may raise runs in the calling thread, where it can take the GIL. Loops
     # of floats never do.
-    return run_large(operands, walk, itemsizes, compute_rows, <void *>loop, ufunc.name,
-                     ufunc.may_set_error and kind_of[loop.in_dtype] < KIND_FLOAT)
+    job.in_order = ufunc.may_set_error and kind_of[loop.in_dtype] < KIND_FLOAT
+    return run(&job, ufunc.name)
 
 
 cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
@@ -772,8 +775,8 @@ cpdef object clip_between(object x, object low, object high, object out):
     """
     cdef BaseArray array, result
     cdef Operands operands
-    cdef Py_ssize_t itemsizes[2]
     cdef Bounds bounds
+    cdef Job job
     cdef Walk walk
     if not is_array(x) or not is_scalar(low) or not is_scalar(high) \
             or isinstance(low, complex) or isinstance(high, complex):
@@ -812,8 +815,9 @@ cpdef object clip_between(object x, object low, object high, object out):
     put(&operands, array)
     put(&operands, result)
     if result.size >= LARGE:
-        itemsizes[0] = itemsizes[1] = itemsize_of[array.dtype]
-        run_large(&operands, &walk, itemsizes, run_clip, &bounds, "clip", False)
+        begin_job(&job, &operands, &walk, run_clip, &bounds)
+        job.itemsizes[0] = job.itemsizes[1] = itemsize_of[array.dtype]
+        run(&job, "clip")
     else:
         compute_on(&operands, &walk, run_clip, &bounds, False)
     return as_number(result) if out is None and holds_number(array) else result

@@ -25,6 +25,7 @@ cdef class Ufunc:
     cdef readonly str domain
     cdef int nin
     cdef int nout                   # if there are two, of one dtype
+    cdef int cycles                 # of an element, besides the memory's time
     cdef bint may_set_error         # whether a loop may set a Python error
     cdef bint like_numpy            # not the standard's special values
     cdef Loop loops[NDTYPES]        # see `loop_of` and `any_loop`

@@ -14,6 +14,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from ndx._compute.costs cimport cycles_of
 from ndx._compute.loop_checks cimport mend
 from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.walking cimport start_walk, step_walk
@@ -516,6 +517,7 @@ cdef class Ufunc:
         self.nout = self.public.nout
         # For integers to negative powers the loop sets a Python error.
         self.may_set_error = name == "pow"
+        self.cycles = cycles_of(name)
         for dtype in range(NDTYPES):
             self.loops[dtype].in_dtype = UNKNOWN
         self.mixed[0].in_dtype = self.mixed[1].in_dtype = UNKNOWN

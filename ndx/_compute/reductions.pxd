@@ -7,10 +7,9 @@ cdef BaseArray distinct(BaseArray x, object axis)
 cdef BaseArray combined(Ufunc ufunc, BaseArray x, Py_ssize_t count)
 
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)
-cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
-                     bint *chosen, bint keepdims) except -1
-cdef object identity(Ufunc ufunc, int dtype)
 
-cdef BaseArray reduce_as(Ufunc ufunc, BaseArray x, int dtype, object axis,
+cdef BaseArray reduce_as(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
                          bint keepdims)
+cdef BaseArray reduce_truth(str name, Ufunc ufunc, BaseArray x, int dtype,
+                            object axis, bint keepdims)
 cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdims)

@@ -4,11 +4,9 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ndx._array.pinning cimport (
-    Operands, compute_held, compute_on, hold, let_go, put, view_of,
-)
+from ndx._array.pinning cimport Operands, compute_on, hold, let_go, put, view_of
 from ndx._array.storage cimport (
-    BaseArray, new_empty, new_view, require_live, same_view, set_layout, strided,
+    BaseArray, new_empty, new_view, require_live, same_view, set_layout,
 )
 from ndx._compute.copies cimport (
     LARGE, Transfer, can_transfer, cast, cast_between, copy_into, fill,
@@ -16,20 +14,17 @@ from ndx._compute.copies cimport (
 )
 from ndx._compute.elementwise cimport binary, inplace
 from ndx._compute.folds cimport (
-    Folding, any_infinite, combine, first_half, fold, fold_parts, is_in_order,
-    may_overflow,
+    Folding, combine, fold, is_in_order, may_overflow, run_fold,
 )
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
-from ndx._compute.passes.run cimport Pass, begin, run
-from ndx._compute.passes.settings cimport settings
+from ndx._compute.tiles cimport first_half
 from ndx._compute.walking cimport start_walk, step_walk
-from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, itemsize_of, kind_of, store_scalar,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
+    MAXDIMS, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
 )
 
 
@@ -146,22 +141,12 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     cdef Operands operands
     cdef Folding folding
     cdef Walk walk
-    cdef int i, kept = 0
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
     if loop.function == NULL or reporting != 0 and reports():
         return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
-    # The result's strides, by axis of x; the walk reads x in memory order.
-    walk.ndim = x.ndim
-    walk.nops = 2
-    for i in range(x.ndim):
-        walk.shape[i] = x.shape[i]
-        walk.strides[1][i] = x.strides[i]
-        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
-        kept += keepdims or not chosen[i]
-    walk_order(&walk)
-    walk_merge(&walk)
+    set_walk(&walk, result, x, None, chosen, keepdims)
     folding.loop = loop
     folding.run = fold
     folding.itemsize = itemsize_of[x.dtype]
@@ -169,107 +154,43 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     # The loops of bools are the slowest on columns.
     folding.any_order = x.dtype != BOOL and (kind_of[x.dtype] < KIND_FLOAT or (
         ufunc.name != "add" and ufunc.name != "multiply"))
-    folding.in_order = is_in_order(ufunc, x.dtype)
-    folding.may_overflow = may_overflow(ufunc, x.dtype)
     if x.size < LARGE:
         return compute_on(&operands, &walk, fold, &folding, False)
-    folding.decides = x.dtype == BOOL and (
-        ufunc.name == "logical_and" or ufunc.name == "logical_or")
-    folding.failed = False
-    store_scalar(identity(ufunc, x.dtype), x.dtype, <char *>folding.identity)
-    hold(&operands)
-    try:
-        if not reduce_in_pass(ufunc, &folding, &operands, &walk, x.dtype):
-            compute_held(&operands, &walk, fold_parts, &folding)
-    finally:
-        let_go(&operands)
-    if folding.failed:
-        raise MemoryError("no memory for the partial results of a reduction")
-    return 0
+    return reduce_large(&folding, &operands, &walk, ufunc, x.dtype, x.dtype,
+                        NAMES[ufunc.name])
 
 
-cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
-                         const Walk *walk, int dtype) except -1:
-    """Reduce in a pass if the array is large and in a file; return whether it is.
+cdef void set_walk(Walk *walk, BaseArray result, BaseArray x, BaseArray mean,
+                   const bint *chosen, bint keepdims) noexcept:
+    """Set a walk over a result and an array, in the order of the array's memory.
 
-    Each tile is reduced to partial results: a row for each element of the result. The
-    rows are then reduced in order, so that the result does not depend on threads. What
-    has to be in order is reduced by one thread, if reduced axes are cut.
+    The means of the elements, if there are any, have all axes of the array.
     """
-    cdef Pass job
-    cdef Operands partials
-    cdef Walk rows
-    cdef BaseArray partial
-    cdef Py_ssize_t itemsize = itemsize_of[dtype], count = 1, kept = 1, step, size
-    cdef Py_ssize_t[2] itemsizes = [itemsize, itemsize]
-    cdef int axis
-    cdef bint overflow
-    if not begin(&job, held, walk, itemsizes, 0):
-        return False
-    job.compute = fold
-    job.arg = folding
-    for axis in range(walk.ndim):
-        if walk.strides[0][axis] == 0:
-            count *= job.grid.counts[axis]
-        else:
-            kept *= walk.shape[axis]
-    if count > 1 and folding.in_order:
-        job.threads = 1
-        job.first = 0
-    if count == 1 or folding.in_order:
-        run(&job, NAMES[ufunc.name])
-        return True
-    # Axes of the partial results: the kept axes in the walk's order, then the tiles.
-    size = kept * count
-    partial = new_empty(dtype, 1, &size)
-    fill(partial, identity(ufunc, dtype))
-    rows.ndim = 0
-    rows.nops = 2
-    step = itemsize
-    for axis in range(walk.ndim - 1, -1, -1):
-        if walk.strides[0][axis] == 0:
-            job.ops[0].steps[axis] = step
-            step *= job.grid.counts[axis]
-    for axis in range(walk.ndim - 1, -1, -1):
-        if walk.strides[0][axis] != 0:
-            job.walk.strides[0][axis] = step
-            job.ops[0].steps[axis] = step * job.grid.tile[axis]
-            step *= walk.shape[axis]
-    for axis in range(walk.ndim):
-        if walk.strides[0][axis] != 0:
-            rows.shape[rows.ndim] = walk.shape[axis]
-            rows.strides[0][rows.ndim] = walk.strides[0][axis]
-            rows.strides[1][rows.ndim] = job.walk.strides[0][axis]
-            rows.ndim += 1
-    rows.shape[rows.ndim] = count
-    rows.strides[0][rows.ndim] = 0
-    rows.strides[1][rows.ndim] = itemsize
-    rows.ndim += 1
-    # All three are held. The pass writes to the partial results, operand 1.
-    partials.count = 0
-    put(&partials, <BaseArray>held.arrays[0])
-    put(&partials, partial)
-    put(&partials, <BaseArray>held.arrays[1])
-    hold(&partials)
-    try:
-        job.held = &partials
-        job.ops[0].data = partials.data[1]
-        job.ops[0].mapped = False
-        run(&job, NAMES[ufunc.name])
-        overflow = folding.may_overflow and any_infinite(
-            folding, partials.data[1], size * itemsize)
-        if not overflow:
-            compute_held(&partials, &rows, fold, folding)
-    finally:
-        let_go(&partials)
-    if overflow:
-        begin(&job, held, walk, itemsizes, 0)
-        job.compute = fold
-        job.arg = folding
-        job.threads = 1
-        job.first = 0
-        run(&job, NAMES[ufunc.name])
-    return True
+    cdef int i, kept = 0
+    walk.ndim = x.ndim
+    walk.nops = 2 if mean is None else 3
+    for i in range(x.ndim):
+        walk.shape[i] = x.shape[i]
+        walk.strides[1][i] = x.strides[i]
+        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
+        if mean is not None:
+            walk.strides[2][i] = 0 if chosen[i] else mean.strides[i]
+        kept += keepdims or not chosen[i]
+    walk_order(walk)
+    walk_merge(walk)
+
+
+cdef int reduce_large(Folding *folding, Operands *operands, const Walk *walk,
+                      Ufunc ufunc, int dtype, int into, str name) except -1:
+    """Reduce many elements of a dtype, as values of another."""
+    cdef Py_ssize_t[3] itemsizes = [
+        itemsize_of[into], itemsize_of[dtype], itemsize_of[into]]
+    folding.in_order = is_in_order(ufunc, into)
+    folding.may_overflow = may_overflow(ufunc, into)
+    folding.decides = into == BOOL and (
+        ufunc.name == "logical_and" or ufunc.name == "logical_or")
+    store_scalar(identity(ufunc, into), into, <char *>folding.identity)
+    return run_fold(folding, operands, walk, itemsizes, name)
 
 
 cdef object identity(Ufunc ufunc, int dtype):
@@ -349,17 +270,19 @@ cdef enum:
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
 
 # A reduction of computed values. Operands are the result, the array, and its means.
 cdef struct Computing:
     Folding folding              # the first: a pointer to it is a pointer to all
+    Transfer truth               # to bools, before the conversion
     Transfer conversion          # `cast` is NULL if the dtype stays
     const Loop *subtract         # NULL: the elements themselves are reduced
     const Loop *multiply
 
 
-cdef BaseArray reduce_as(Ufunc ufunc, BaseArray x, int dtype, object axis,
+cdef BaseArray reduce_as(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
                          bint keepdims):
     """Combine the elements, converted to a dtype, along axes (None: all).
 
@@ -368,9 +291,22 @@ cdef BaseArray reduce_as(Ufunc ufunc, BaseArray x, int dtype, object axis,
     if x.dtype == dtype:
         return reduce(ufunc, x, axis, keepdims)
     require_castable(x.dtype, dtype)
-    result = compute(ufunc, x, dtype, None, axis, keepdims)
+    result = compute(name, ufunc, x, dtype, False, None, axis, keepdims)
     if result is None:
         result = reduce(ufunc, cast(x, dtype), axis, keepdims)
+    return result
+
+
+cdef BaseArray reduce_truth(str name, Ufunc ufunc, BaseArray x, int dtype,
+                            object axis, bint keepdims):
+    """Combine whether the elements are not zero, as values of a dtype."""
+    cdef BaseArray truth
+    if x.dtype == BOOL:
+        return reduce_as(name, ufunc, x, dtype, axis, keepdims)
+    result = compute(name, ufunc, x, dtype, True, None, axis, keepdims)
+    if result is None:
+        truth = binary(NOT_EQUAL, x, 0, None)
+        result = reduce_as(name, ufunc, truth, dtype, axis, keepdims)
     return result
 
 
@@ -380,7 +316,7 @@ cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdi
     `mean` has length 1 along the reduced axes, and the dtype of the result, which is a
     float.
     """
-    result = compute(ADD, x, mean.dtype, mean, axis, keepdims)
+    result = compute("var", ADD, x, mean.dtype, False, mean, axis, keepdims)
     if result is None:
         distances = binary(
             SUBTRACT, x if x.dtype == mean.dtype else cast(x, mean.dtype), mean, None)
@@ -389,8 +325,8 @@ cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdi
     return result
 
 
-cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, object axis,
-                       bint keepdims):
+cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth,
+                       BaseArray mean, object axis, bint keepdims):
     """Return a reduction of computed values; None if there are no loops for it."""
     cdef bint chosen[MAXDIMS]
     cdef Computing computing
@@ -398,21 +334,28 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     cdef Walk walk
     cdef BaseArray result
     cdef Py_ssize_t count
-    cdef int i, kept = 0
+    cdef int source = BOOL if truth else x.dtype
     axis = read_axes(axis)
     count = combinable(ufunc, dtype, x, axis)
     if count > 1:
         # Along axes without a stride all elements are one: it stands for the others.
-        result = compute(ufunc, distinct(x, axis), dtype, mean, axis, keepdims)
+        result = compute(name, ufunc, distinct(x, axis), dtype, truth, mean, axis,
+                         keepdims)
         return None if result is None else combined(ufunc, result, count)
     computing.folding.loop = loop_of(ufunc, dtype)
     computing.subtract = computing.multiply = NULL
-    computing.conversion.cast = NULL
-    if computing.folding.loop.function == NULL or reporting != 0 and reports() \
-            or not can_transfer(x.dtype, dtype):
+    computing.truth.cast = computing.conversion.cast = NULL
+    # Converted integers and bools raise no flag of floating-point numbers.
+    if computing.folding.loop.function == NULL or not can_transfer(source, dtype) \
+            or truth and not can_transfer(x.dtype, BOOL) \
+            or kind_of[source] >= KIND_FLOAT and reporting != 0 and reports():
         return None
-    if x.dtype != dtype:
-        computing.conversion.cast = cast_between(x.dtype, dtype)
+    if truth:
+        computing.truth.cast = cast_between(x.dtype, BOOL)
+        computing.truth.itemsize = itemsize_of[x.dtype]
+    if source != dtype:
+        computing.conversion.cast = cast_between(source, dtype)
+        computing.conversion.itemsize = itemsize_of[source]
     if mean is not None:
         computing.subtract = loop_of(SUBTRACT, dtype)
         computing.multiply = loop_of(MULTIPLY, dtype)
@@ -424,47 +367,23 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     fill(result, 0 if x.size == 0 and ufunc is ADD else identity(ufunc, dtype))
     if x.size == 0:
         return result
-    if x.size * itemsize_of[dtype] >= settings().threshold \
-            and (is_in_file(x) or is_in_file(result)):
-        # As long as what is computed from: a pass writes it part by part.
-        return None
-    walk.ndim = x.ndim
-    walk.nops = 3 if mean is not None else 2
-    for i in range(x.ndim):
-        walk.shape[i] = x.shape[i]
-        walk.strides[1][i] = x.strides[i]
-        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
-        if mean is not None:
-            walk.strides[2][i] = 0 if chosen[i] else mean.strides[i]
-        kept += keepdims or not chosen[i]
-    walk_order(&walk)
-    walk_merge(&walk)
-    computing.conversion.itemsize = itemsize_of[x.dtype]
+    set_walk(&walk, result, x, mean, chosen, keepdims)
     computing.folding.run = fold_computed
     computing.folding.itemsize = itemsize_of[dtype]
     computing.folding.two_parts = kind_of[dtype] == KIND_COMPLEX
     computing.folding.any_order = kind_of[dtype] < KIND_FLOAT
-    computing.folding.in_order = is_in_order(ufunc, dtype)
-    computing.folding.may_overflow = may_overflow(ufunc, dtype)
-    computing.folding.decides = computing.folding.failed = False
-    store_scalar(identity(ufunc, dtype), dtype, <char *>computing.folding.identity)
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
     if mean is not None:
         put(&operands, mean)
-    compute_on(&operands, &walk, fold_computed if x.size < LARGE else fold_parts,
-               &computing, x.size >= LARGE)
-    if computing.folding.failed:
-        raise MemoryError("no memory for the partial results of a reduction")
+    if x.size < LARGE:
+        computing.folding.in_order = is_in_order(ufunc, dtype)
+        store_scalar(identity(ufunc, dtype), dtype, <char *>computing.folding.identity)
+        compute_on(&operands, &walk, fold_computed, &computing, False)
+    else:
+        reduce_large(&computing.folding, &operands, &walk, ufunc, x.dtype, dtype, name)
     return result
-
-
-cdef bint is_in_file(BaseArray x) noexcept:
-    cdef Strided layout
-    cdef Mapped mapped
-    strided(x, &layout)
-    return find_mapping(layout.data, &mapped)
 
 
 cdef void fold_computed(void *arg, char **data, const Walk *walk) noexcept nogil:
@@ -547,7 +466,9 @@ cdef void fold_block(const Computing *computing, char **data,
                      const Walk *walk) noexcept nogil:
     """Accumulate the values of up to `BLOCK` elements, along one or two axes."""
     cdef double[2 * BLOCK] room
-    cdef Py_ssize_t itemsize = computing.folding.itemsize, count = 1
+    cdef char[BLOCK] truth
+    cdef Py_ssize_t rows = walk.shape[0] if walk.ndim == 2 else 1
+    cdef Py_ssize_t itemsize = computing.folding.itemsize, count = 1, step, between
     cdef Py_ssize_t[3] itemsizes = [itemsize, itemsize, itemsize]
     cdef char *values = <char *>room
     cdef char *args[3]
@@ -562,12 +483,18 @@ cdef void fold_block(const Computing *computing, char **data,
         dense.strides[1][axis] = count * itemsize
         count *= walk.shape[axis]
     args[0] = data[1]
+    step, between = walk.strides[1][last], walk.strides[1][0]
+    if computing.truth.cast != NULL:
+        transfer_block(&computing.truth, truth, walk.shape[last], 1, args[0], between,
+                       step, rows, walk.shape[last])
+        args[0] = truth
+        step, between = 1, walk.shape[last]
     if computing.conversion.cast != NULL:
-        transfer_block(
-            &computing.conversion, values, dense.strides[1][0], itemsize, data[1],
-            walk.strides[1][0], walk.strides[1][last],
-            walk.shape[0] if last == 1 else 1, walk.shape[last])
+        transfer_block(&computing.conversion, values, dense.strides[1][0], itemsize,
+                       args[0], between, step, rows, walk.shape[last])
         args[0] = values
+    elif computing.truth.cast != NULL:
+        values = truth
     if computing.subtract != NULL:
         for axis in range(walk.ndim):
             distances.strides[0][axis] = dense.strides[1][axis] \

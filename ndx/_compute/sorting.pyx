@@ -155,8 +155,8 @@ cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
 
 cdef void run_sort(void *arg) noexcept nogil:
     cdef Sort *job = <Sort *>arg
-    parallel_for((job.lines + job.lines_at_once - 1) // job.lines_at_once, sort_lines,
-                 job)
+    parallel_for((job.lines + job.lines_at_once - 1) // job.lines_at_once, False,
+                 sort_lines, job)
 
 
 cdef bint find_sort(Sort *job, int dtype, bint stable) noexcept:
@@ -719,7 +719,8 @@ cdef void run_search(void *arg, char **data, const Walk *walk) noexcept nogil:
     job.data = data
     job.ordered = ndx_ordered(data[0], job.step, job.n, job.dtype)
     if job.threads:
-        parallel_for((job.count + SEARCHED_PART - 1) // SEARCHED_PART, search_part, job)
+        parallel_for((job.count + SEARCHED_PART - 1) // SEARCHED_PART, False,
+                     search_part, job)
     else:
         ndx_places(<int64_t *>data[2], data[0], job.step, job.n, job.ordered, data[1],
                    job.count, job.right, job.dtype)

@@ -12,8 +12,11 @@ static long ndx_wanted = 1;
 int ndx_thread_count(void) { return (int)ndx_wanted; }
 void ndx_set_thread_count(int count) { ndx_wanted = count; }
 
-void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
+void ndx_set_look(int (*look)(int forked)) { (void)look; }
+
+void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
     ptrdiff_t i;
+    (void)alone;
     for (i = 0; i < count; ++i) { part(arg, i); }
 }
 
@@ -25,12 +28,20 @@ void ndx_end_task(ndx_task *task) { (void)task; }
 #else
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
+#include <unistd.h>
 
 #define NDX_STACK ((size_t)1 << 20)
 
 /* How often a caller looks whether the last thread is done before it sleeps, which
  * takes longer than a part's rest often does. */
 #define NDX_LOOKS 2000
+
+/* Nanoseconds between two looks for signals. */
+#define NDX_LOOK_EVERY 50000000
+
+static int (*ndx_look)(int forked);        /* set once, at import */
+static __thread int ndx_is_helper;         /* whether this thread is one of the pool */
 
 static int ndx_wanted = 1;                 /* atomic */
 static int ndx_busy;                       /* whether a caller has the pool; atomic */
@@ -57,17 +68,40 @@ static void ndx_pause(void) {
 #endif
 }
 
-static void ndx_take_parts(ndx_task *task) {
+static int64_t ndx_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Take parts until none is left. The caller of an operation looks for signals now and
+ * then, and takes no more if a handler has raised. */
+static void ndx_take_parts(ndx_task *task, int looks) {
+    int64_t look = looks ? ndx_now() + NDX_LOOK_EVERY : 0;
     for (;;) {
         ptrdiff_t index = __atomic_fetch_add(&task->next, 1, __ATOMIC_RELAXED);
         if (index >= task->count) { return; }
         task->part(task->arg, index);
+        if (looks && ndx_now() >= look) {
+            pid_t process = getpid();
+            int stop = ndx_look(0);
+            if (getpid() != process && task->helped) {
+                /* A child, without the threads that compute some of the parts. */
+                __atomic_store_n(&task->inside, 0, __ATOMIC_RELEASE);
+                stop = ndx_look(1);
+            }
+            if (stop) { __atomic_store_n(&task->next, task->count, __ATOMIC_RELAXED); }
+            look = ndx_now() + NDX_LOOK_EVERY;
+        }
     }
 }
+
+void ndx_set_look(int (*look)(int forked)) { ndx_look = look; }
 
 static void *ndx_pool_thread(void *unused) {
     ndx_task *task;
     (void)unused;
+    ndx_is_helper = 1;
     pthread_mutex_lock(&ndx_pool_lock);
     for (;;) {
         while (ndx_open == NULL || ndx_open->seats == 0) {
@@ -78,7 +112,7 @@ static void *ndx_pool_thread(void *unused) {
         __atomic_store_n(&task->inside, task->inside + 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&ndx_pool_lock);
         fesetenv(&task->environment);
-        ndx_take_parts(task);
+        ndx_take_parts(task, 0);
         pthread_mutex_lock(&ndx_pool_lock);
         /* Nothing is left to take. */
         if (ndx_open == task) { ndx_open = NULL; }
@@ -172,16 +206,18 @@ int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
     return ndx_open_task(task, helpers, helpers, part, arg);
 }
 
-void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
+void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
     ndx_task task;
-    ptrdiff_t i;
-    int threads = ndx_thread_count();
+    int threads = alone ? 1 : ndx_thread_count();
     if (threads > count) { threads = (int)count; }
-    if (!ndx_open_task(&task, count, threads - 1, part, arg)) {
-        for (i = 0; i < count; ++i) { part(arg, i); }
-        return;
+    task.helped = ndx_open_task(&task, count, threads - 1, part, arg);
+    if (!task.helped) {
+        task.part = part;
+        task.arg = arg;
+        task.count = count;
+        task.next = 0;
     }
-    ndx_take_parts(&task);
-    ndx_end_task(&task);
+    ndx_take_parts(&task, ndx_look != NULL && !ndx_is_helper);
+    if (task.helped) { ndx_end_task(&task); }
 }
 #endif

@@ -398,7 +398,8 @@ cdef void run_stages(void *arg) noexcept nogil:
         job.stage = &replay.stages[i]
         blocks = job.stage.row_blocks * job.stage.col_blocks
         if replay.threaded and not job.stage.serial:
-            parallel_for((blocks - 1) // job.stage.share + 1, run_share, &job)
+            parallel_for((blocks - 1) // job.stage.share + 1, False, run_share,
+                         &job)
         else:
             run_blocks(&job, 0, blocks)
         for k in range(job.stage.npartials):

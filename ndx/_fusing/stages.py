@@ -8,7 +8,7 @@ import math
 from collections import Counter
 
 import ndx._fusing.rules as rules
-from ndx._compute.threads import SLOW
+from ndx._compute.costs import CYCLES
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
 
@@ -96,7 +96,7 @@ class Stage:
     def work(self, lowered):
         """Return the bytes that all steps read and write; slow ones count as more."""
         bytes_each = sum(
-            (4 if name in SLOW else 1) * len(operands) * rules.itemsize(code)
+            (4 if name in CYCLES else 1) * len(operands) * rules.itemsize(code)
             for name, code, _, operands, _ in lowered
         )
         return math.prod(self.shape) * bytes_each

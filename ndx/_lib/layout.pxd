@@ -1,6 +1,6 @@
 cdef enum:
     MAXDIMS = 64
-    MAXOPS = 6
+    MAXOPS = 8
 
 # The layout of one operand. It owns nothing.
 cdef struct Strided:

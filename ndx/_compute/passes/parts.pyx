@@ -12,22 +12,20 @@ import numpy as np
 
 from ndx._array.pinning cimport Operands, hold, let_go, put, unlocked, view_of
 from ndx._array.storage cimport BaseArray, data_of, new_empty, new_view, set_layout
-from ndx._compute.copies cimport cast, copy_into, fill
-from ndx._compute.elementwise cimport binary, inplace
-from ndx._compute.folds cimport is_in_order
-from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
-from ndx._compute.numpy_private cimport reporting, reports, restore, silence
+from ndx._compute.copies cimport copy_into
+from ndx._compute.elementwise cimport inplace
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.run cimport (
     DROP, READ_AHEAD, WRITE_AND_DROP, Advice, Operand, advise_part, find_file, report,
 )
 from ndx._compute.passes.settings cimport (
     Settings, memory_for_pages, resume, settings, suspend,
 )
-from ndx._compute.passes.tiles cimport Grid, cut, find_place
-from ndx._compute.reductions cimport identity, reduce, reduce_into
+from ndx._compute.tiles cimport Grid, cut, find_place
 from ndx._files.mapping cimport enter_files, leave_files
-from ndx._lib.dtypes cimport BOOL, itemsize_of
-from ndx._lib.layout cimport MAXDIMS, Walk, magnitude, parse_axes
+from ndx._lib.dtypes cimport itemsize_of
+from ndx._lib.layout cimport MAXDIMS, Walk, magnitude
 
 from ndx._context.use import use
 
@@ -190,117 +188,7 @@ cdef BaseArray part_of(BaseArray x, tuple box):
     return view
 
 
-# ---- Reductions ----------------------------------------------------------------------
-
-cnp.import_array()
-
-cdef Ufunc MULTIPLY = find_ufunc("multiply")
-cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
-cdef Ufunc SUBTRACT = find_ufunc("subtract")
-
-
-cdef class Converter:
-    """Computes the values of each part that are reduced."""
-
-    cdef BaseArray convert(self, BaseArray part, tuple box):
-        """Return the values to reduce for the part in a box."""
-
-
-cdef class InDtype(Converter):
-    """The values in another dtype."""
-
-    cdef BaseArray convert(self, BaseArray part, tuple box):
-        return part if part.dtype == self.dtype else cast(part, self.dtype)
-
-
-cdef class NotZero(Converter):
-    """Whether the values are not zero, in a dtype."""
-
-    cdef BaseArray convert(self, BaseArray part, tuple box):
-        cdef BaseArray found = part
-        if part.dtype != BOOL:
-            found = binary(NOT_EQUAL, part, 0, None)
-        return found if self.dtype == BOOL else cast(found, self.dtype)
-
-
-cdef class Squares(Converter):
-    """The squares of the values' distances from a mean along the reduced axes."""
-
-    cdef BaseArray convert(self, BaseArray part, tuple box):
-        cdef BaseArray values = part
-        if part.dtype != self.dtype:
-            values = cast(part, self.dtype)
-        values = binary(SUBTRACT, values, part_of(self.mean, box), None)
-        inplace(MULTIPLY, values, values)
-        return values
-
-
-cdef InDtype in_dtype(int dtype):
-    cdef InDtype converter = InDtype()
-    converter.dtype = dtype
-    return converter
-
-
-cdef NotZero not_zero(int dtype):
-    cdef NotZero converter = NotZero()
-    converter.dtype = dtype
-    return converter
-
-
-cdef Squares squares(int dtype, BaseArray mean):
-    cdef Squares converter = Squares()
-    converter.dtype = dtype
-    converter.mean = mean
-    return converter
-
-
-cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdims,
-                    int dtype, Converter converter):
-    """Reduce the converted values of `x`; None if it is not large and in a file."""
-    cdef bint chosen[MAXDIMS]
-    cdef Py_ssize_t shape[MAXDIMS]
-    cdef BaseArray result, part, values, view
-    cdef Steps steps
-    cdef int i, kept = 0
-    parse_axes(axis, x.ndim, chosen)
-    for i in range(x.ndim):
-        shape[i] = 1 if chosen[i] else x.shape[i]
-    steps = steps_over(name, (x,))
-    if steps is None:
-        return None
-    steps.end()
-    result = new_empty(dtype, x.ndim, shape)
-    fill(result, identity(ufunc, dtype))
-    steps.enter()
-    try:
-        boxes = boxes_of(x, steps.now.block)
-        for number, box in enumerate(boxes):
-            part = part_of(x, box)
-            if number + 1 < len(boxes):
-                steps.ahead(part_of(x, boxes[number + 1]))
-            values = converter.convert(part, box)
-            # While errors are reported, NumPy's function reduces, from the identity on.
-            if is_in_order(ufunc, dtype) and not (reporting != 0 and reports()):
-                reduce_into(part_of(result, box), ufunc, loop_of(ufunc, dtype), values,
-                            chosen, True)
-            else:
-                inplace(ufunc, part_of(result, box), reduce(ufunc, values, axis, True))
-            values = None
-            steps.behind(part)
-            steps.step(part.size * itemsize_of[part.dtype])
-    finally:
-        steps.end()
-    if keepdims:
-        return result
-    view = new_view(result, x.ndim - sum([chosen[i] for i in range(x.ndim)]))
-    for i in range(x.ndim):
-        if not chosen[i]:
-            view.shape[kept] = result.shape[i]
-            view.strides[kept] = result.strides[i]
-            kept += 1
-    set_layout(view)
-    return view
-
+# ---- Cumulative results ---------------------------------------------------------------
 
 cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
                            int axis) except -1:

@@ -15,26 +15,25 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from ndx._array.pinning cimport Compute, Operands, compute_held, hold, let_go, unlocked
+from ndx._array.pinning cimport Operands, unlocked
 from ndx._compute.aliasing cimport is_distinct
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.settings cimport Settings, memory_for_pages, settings
-from ndx._compute.passes.tiles cimport (
-    Grid, Runs, cut, element_bytes, find_place, find_runs, run_start, span, tile_walk,
-    walk_size,
+from ndx._compute.threads cimport thread_count
+from ndx._compute.tiles cimport (
+    Grid, Job, Runs, begin_job, cut, cut_rows, element_bytes, find_runs, find_tile, run_kernel,
+    run_start, span, walk_size,
 )
-from ndx._compute.threads cimport compute_parts, thread_count
 from ndx._files.mapping cimport (
     Mapped, enter_files, find_mapping, leave_files, now_frozen,
 )
 from ndx._lib.dtypes cimport itemsize_of, typenum_of
-from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
+from ndx._lib.layout cimport MAXOPS, Walk
 
 from ndx._lib.system import read_ahead_of
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals() except -1
-    void *PyErr_Occurred() noexcept
 
 cdef extern from "ndx/internal/advice.h" nogil:
     void ndx_read_ahead(int fd, int64_t offset, size_t nbytes)
@@ -114,34 +113,33 @@ cdef inline bint writes_to_file(const Operand *operand) noexcept nogil:
     return operand.mapped and operand.shared and operand.frozen == now_frozen()
 
 
-cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
-                const Py_ssize_t *itemsizes, int reduced) except -1:
+cdef bint begin(Pass *now, Job *job, int reduced) except -1:
     """Prepare a pass if the operands are in files and large; return whether they are.
 
-    The caller holds the operands until the pass is done.
-
-    The last operand is written. In a reduction, operand `reduced` (-1: none) is written
-    instead, and read, too. It has stride 0 along the reduced axes.
+    The caller holds the operands until the pass is done. In a reduction, operand
+    `reduced` (-1: none) is written, and read, too. It has stride 0 along the reduced
+    axes.
     """
-    cdef Settings now = settings()
-    cdef Py_ssize_t size = walk_size(walk), low, ahead, memory
+    cdef const Walk *walk = job.walk
+    cdef Settings options = settings()
+    cdef Py_ssize_t low, ahead, memory
     cdef Operand *operand
     cdef bint found = False, sequential = True
     cdef int op, axis
-    job.held = held
-    job.each = element_bytes(walk, itemsizes)
-    job.total = ndx_multiply_most(size, job.each)
-    if job.total == 0 or job.total < now.threshold:
+    now.job = job
+    now.each = element_bytes(walk, job.itemsizes)
+    now.total = ndx_multiply_most(walk_size(walk), now.each)
+    if now.total == 0 or now.total < options.threshold:
         return False
     for op in range(walk.nops):
-        operand = &job.ops[op]
-        operand.data = held.data[op]
-        operand.itemsize = itemsizes[op]
-        operand.written = op == (walk.nops - 1 if reduced < 0 else reduced)
+        operand = &now.ops[op]
+        operand.data = job.operands.data[op]
+        operand.itemsize = job.itemsizes[op]
+        operand.written = op == job.written
         # A reduction combines the old values of its result with the other operand.
         operand.read = op == reduced or not operand.written
         find_file(operand)
-        operand.moving = True
+        operand.moving = operand.itemsize != 0
         for axis in range(walk.ndim):
             if walk.strides[op][axis] == 0 and walk.shape[axis] > 1:
                 operand.moving = False
@@ -160,104 +158,91 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
             ahead = low
     if not found:
         return False
-    op = walk.nops - 1
-    if reduced < 0 and not is_distinct(
-            walk.ndim, walk.shape, walk.strides[op], itemsizes[op]):
-        # Tiles are computed in any order.
-        return False
-    memcpy(&job.walk, walk, sizeof(Walk))
-    cut(&job.grid, walk, itemsizes, tile_bytes(now, sequential), reduced, LEAST_FOLDED)
-    for op in range(walk.nops):
-        for axis in range(walk.ndim):
-            job.ops[op].steps[axis] = walk.strides[op][axis] * job.grid.tile[axis]
-    job.block = now.block
-    job.threads = min(now.threads or min(thread_count(), MOST_READERS), job.grid.total)
-    memory = memory_for_pages(now)
-    job.streaming = job.total > memory
+    job.data = job.operands.data
+    op = job.written
+    if reduced < 0 and not job.independent and not is_distinct(
+            walk.ndim, walk.shape, walk.strides[op], job.itemsizes[op]):
+        job.in_order = True
+    if job.grid.total == 0:
+        cut(&job.grid, walk, job.itemsizes, tile_bytes(options, sequential), reduced,
+            LEAST_FOLDED)
+    now.block = options.block
+    now.threads = min(options.threads or min(thread_count(), MOST_READERS),
+                      job.grid.total)
+    memory = memory_for_pages(options)
+    now.streaming = now.total > memory
     # The newest part of a result stays in memory for the next operation.
-    job.behind = max(BEHIND, memory // written_bytes(job))
-    job.first = first_cached(job) if job.streaming else 0
-    job.asking = not sequential or not all_read_ahead(job)
-    job.single_threaded = False
-    job.done = 0
-    job.next = 0
-    job.stop = 0
+    now.behind = max(BEHIND, memory // max(1, written_bytes(now)))
+    now.first = first_cached(now) if now.streaming else 0
+    now.asking = not sequential or not all_read_ahead(now)
+    now.alone = False
+    now.done = 0
+    now.next = 0
+    now.stop = 0
     return True
 
 
-cdef Py_ssize_t written_bytes(const Pass *job) noexcept:
+cdef Py_ssize_t written_bytes(const Pass *now) noexcept:
     """Return the bytes of a tile of the result."""
-    cdef Py_ssize_t nbytes = 1
-    cdef int op, axis
-    for op in range(job.walk.nops):
-        if job.ops[op].written:
-            nbytes = job.ops[op].itemsize
-            for axis in range(job.grid.ndim):
-                nbytes *= job.grid.tile[axis]
+    cdef Py_ssize_t nbytes = now.ops[now.job.written].itemsize
+    cdef int axis
+    for axis in range(now.job.grid.ndim):
+        nbytes *= now.job.grid.tile[axis]
     return nbytes
 
 
-cdef Py_ssize_t first_cached(const Pass *job) noexcept:
+cdef Py_ssize_t first_cached(const Pass *now) noexcept:
     """Return the first tile that an earlier pass left in memory; 0 if there is none.
 
     A pass leaves the last part of its result there, and the next pass starts with it.
     """
-    cdef Py_ssize_t place[MAXDIMS]
+    cdef char *start[MAXOPS]
+    cdef Walk tile
     cdef const Operand *operand
     cdef Py_ssize_t i
-    cdef bint before, now
+    cdef bint before, cached
     cdef int op
-    for op in range(job.walk.nops):
-        operand = &job.ops[op]
+    for op in range(now.job.walk.nops):
+        operand = &now.ops[op]
         if not operand.mapped or not operand.moving or operand.written:
             continue
         before = True
-        for i in range(job.grid.total):
-            find_place(&job.grid, i, place)
-            now = ndx_is_cached(tile_data(job, operand, place))
-            if now and not before:
+        for i in range(now.job.grid.total):
+            find_tile(&now.job.grid, i, now.job.walk, now.job.data, &tile, start)
+            cached = ndx_is_cached(start[op])
+            if cached and not before:
                 return i
-            before = now
+            before = cached
     return 0
 
 
-cdef bint all_read_ahead(const Pass *job) except -1:
+cdef bint all_read_ahead(const Pass *now) except -1:
     """Whether the kernel's own read-ahead suffices for all files."""
     cdef int op
-    for op in range(job.walk.nops):
-        if job.ops[op].mapped and read_ahead_of(job.ops[op].fd) < ENOUGH:
+    for op in range(now.job.walk.nops):
+        if now.ops[op].mapped and read_ahead_of(now.ops[op].fd) < ENOUGH:
             return False
     return True
 
 
-cdef Py_ssize_t tile_bytes(Settings now, bint sequential) noexcept:
-    return min(now.block, TILE if sequential else WIDE_TILE)
+cdef Py_ssize_t tile_bytes(Settings options, bint sequential) noexcept:
+    return min(options.block, TILE if sequential else WIDE_TILE)
 
 
 # ---------------------------------------------------------------- advice
 
-cdef inline char *tile_data(const Pass *job, const Operand *operand,
-                            const Py_ssize_t *place) noexcept nogil:
-    cdef char *data = operand.data
-    cdef int axis
-    for axis in range(job.grid.ndim):
-        data += place[axis] * operand.steps[axis]
-    return data
-
-
-cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogil:
+cdef void advise(const Pass *now, Py_ssize_t index, Advice advice) noexcept nogil:
     """Advise the kernel about the pages of a tile, for all operands in files."""
-    cdef Py_ssize_t place[MAXDIMS]
+    cdef char *start[MAXOPS]
     cdef Walk tile
     cdef int op
-    if index < 0 or index >= job.grid.total:
+    if index < 0 or index >= now.job.grid.total:
         return
-    find_place(&job.grid, number_of(job, index), place)
-    tile_walk(&job.grid, place, &job.walk, &tile)
-    for op in range(job.walk.nops):
-        if job.ops[op].mapped and job.ops[op].moving:
-            advise_part(&job.ops[op], tile_data(job, &job.ops[op], place), &tile, op,
-                        advice)
+    find_tile(&now.job.grid, number_of(now, index), now.job.walk, now.job.data, &tile,
+              start)
+    for op in range(now.job.walk.nops):
+        if now.ops[op].mapped and now.ops[op].moving:
+            advise_part(&now.ops[op], start[op], &tile, op, advice)
 
 
 cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
@@ -300,9 +285,9 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
 
 # ---------------------------------------------------------------- tiles
 
-cdef inline Py_ssize_t number_of(const Pass *job, Py_ssize_t index) noexcept nogil:
+cdef inline Py_ssize_t number_of(const Pass *now, Py_ssize_t index) noexcept nogil:
     """Return the number of the tile that is taken at an index."""
-    return (index + job.first) % job.grid.total
+    return (index + now.first) % now.job.grid.total
 
 
 # The state of one thread: a buffer for each operand's piece, and file descriptors of
@@ -312,59 +297,48 @@ cdef struct Worker:
     int fds[MAXOPS]
 
 
-cdef void start_worker(Worker *worker, const Pass *job) noexcept nogil:
+cdef void start_worker(Worker *worker, const Pass *now) noexcept nogil:
     cdef const Operand *operand
     cdef int op
     worker.buffers = NULL
-    if job.streaming:
-        worker.buffers = <char *>malloc(job.walk.nops * BUFFER)
-    for op in range(job.walk.nops):
-        operand = &job.ops[op]
+    if now.streaming:
+        worker.buffers = <char *>malloc(now.job.walk.nops * BUFFER)
+    for op in range(now.job.walk.nops):
+        operand = &now.ops[op]
         worker.fds[op] = -1
         if worker.buffers != NULL and operand.mapped and operand.shared \
                 and operand.moving and not operand.written:
-            worker.fds[op] = ndx_reopen(operand.fd, not job.asking)
+            worker.fds[op] = ndx_reopen(operand.fd, not now.asking)
 
 
-cdef void end_worker(Worker *worker, const Pass *job) noexcept nogil:
+cdef void end_worker(Worker *worker, const Pass *now) noexcept nogil:
     cdef int op
     free(worker.buffers)
-    for op in range(job.walk.nops):
+    for op in range(now.job.walk.nops):
         ndx_close(worker.fds[op])
 
 
-cdef void compute_tile(Pass *job, Py_ssize_t index,
-                       const Worker *worker) noexcept nogil:
+cdef void compute(const Pass *now, Walk *tile, char **start,
+                  const Worker *worker) noexcept nogil:
     """Compute one tile: on the mappings or, with buffers, piece by piece."""
-    cdef Py_ssize_t place[MAXDIMS]
-    cdef Py_ssize_t itemsizes[MAXOPS]
+    cdef const Job *job = now.job
     cdef char *data[MAXOPS]
-    cdef char *start[MAXOPS]
-    cdef Walk tile, piece
+    cdef Walk piece
     cdef Grid pieces
     cdef Py_ssize_t i
-    cdef int op, axis
-    find_place(&job.grid, number_of(job, index), place)
-    tile_walk(&job.grid, place, &job.walk, &tile)
-    for op in range(job.walk.nops):
-        start[op] = tile_data(job, &job.ops[op], place)
-        itemsizes[op] = job.ops[op].itemsize
     if worker.buffers == NULL:
-        walk_merge(&tile)
-        job.compute(job.arg, start, &tile)
+        run_kernel(job, start, tile)
         return
-    cut(&pieces, &tile, itemsizes, PIECE, -1, 0)
+    if job.by_rows:
+        cut_rows(&pieces, tile, PIECE // max(1, now.each))
+    else:
+        cut(&pieces, tile, job.itemsizes, PIECE, -1, 0)
     for i in range(pieces.total):
-        find_place(&pieces, i, place)
-        tile_walk(&pieces, place, &tile, &piece)
-        for op in range(job.walk.nops):
-            data[op] = start[op]
-            for axis in range(tile.ndim):
-                data[op] += place[axis] * pieces.tile[axis] * tile.strides[op][axis]
-        compute_piece(job, data, &piece, worker)
+        find_tile(&pieces, i, tile, start, &piece, data)
+        compute_piece(now, data, &piece, worker)
 
 
-cdef void compute_piece(Pass *job, char **data, Walk *piece,
+cdef void compute_piece(const Pass *now, char **data, Walk *piece,
                         const Worker *worker) noexcept nogil:
     cdef char *shown[MAXOPS]
     cdef char *own[MAXOPS]               # the buffer to write to the file
@@ -375,8 +349,8 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
     cdef const Operand *operand
     cdef char *buffer
     cdef int op
-    for op in range(job.walk.nops):
-        operand = &job.ops[op]
+    for op in range(piece.nops):
+        operand = &now.ops[op]
         shown[op] = data[op]
         own[op] = NULL
         if not operand.moving or not writes_to_file(operand):
@@ -398,103 +372,102 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
             lows[op] = low
             sizes[op] = nbytes
         shown[op] = buffer - low
-    walk_merge(piece)
-    job.compute(job.arg, shown, piece)
-    for op in range(job.walk.nops):
+    run_kernel(now.job, shown, piece)
+    for op in range(piece.nops):
         if own[op] != NULL and not ndx_write_at(
-                job.ops[op].fd, own[op], sizes[op],
-                <int64_t><uintptr_t>(data[op] + lows[op]) + job.ops[op].shift):
+                now.ops[op].fd, own[op], sizes[op],
+                <int64_t><uintptr_t>(data[op] + lows[op]) + now.ops[op].shift):
             memcpy(data[op] + lows[op], own[op], sizes[op])
 
 
-cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogil:
+cdef void work(Pass *now, Py_ssize_t nbytes, const Worker *worker) noexcept nogil:
     """Compute tiles until none is left, or `nbytes` more (-1: no limit) are done."""
-    cdef Py_ssize_t place[MAXDIMS]
+    cdef const Job *job = now.job
+    cdef char *start[MAXOPS]
+    cdef Walk tile
     cdef Py_ssize_t index, size
-    cdef Py_ssize_t limit = now_at(&job.done) + nbytes
-    cdef int axis
-    while not now_at(&job.stop):
-        if nbytes >= 0 and now_at(&job.done) >= limit:
+    cdef Py_ssize_t limit = now_at(&now.done) + nbytes
+    while not now_at(&now.stop):
+        if nbytes >= 0 and now_at(&now.done) >= limit:
             return
-        index = ndx_fetch_add(&job.next, 1)
+        index = ndx_fetch_add(&now.next, 1)
         if index >= job.grid.total:
             return
-        if job.asking:
-            advise(job, index + AHEAD, READ_AHEAD)
+        if now.asking:
+            advise(now, index + AHEAD, READ_AHEAD)
         enter_files()
         if worker.buffers == NULL:
-            advise(job, index, POPULATE)
-        compute_tile(job, index, worker)
-        if job.streaming:
-            advise(job, index, DROP)
-            advise(job, index - job.behind // 2, WRITE)
-            advise(job, index - job.behind, WRITE_AND_DROP)
+            advise(now, index, POPULATE)
+        find_tile(&job.grid, number_of(now, index), job.walk, job.data, &tile, start)
+        size = walk_size(&tile) * now.each
+        compute(now, &tile, start, worker)
+        if now.streaming:
+            advise(now, index, DROP)
+            advise(now, index - now.behind // 2, WRITE)
+            advise(now, index - now.behind, WRITE_AND_DROP)
         leave_files()
-        find_place(&job.grid, number_of(job, index), place)
-        size = job.each
-        for axis in range(job.grid.ndim):
-            size *= min(job.grid.tile[axis],
-                        job.grid.shape[axis] - place[axis] * job.grid.tile[axis])
-        ndx_fetch_add(&job.done, size)
+        ndx_fetch_add(&now.done, size)
 
 
 cdef void help_with(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef Pass *job = <Pass *>arg
+    cdef Pass *now = <Pass *>arg
     cdef Worker worker
-    start_worker(&worker, job)
-    work(job, -1, &worker)
-    end_worker(&worker, job)
+    start_worker(&worker, now)
+    work(now, -1, &worker)
+    end_worker(&worker, now)
 
 
 # ---------------------------------------------------------------- a pass
 
 # A running pass, and its threads.
 cdef struct Team:
-    Pass *job
+    Pass *now
     Worker worker                        # the calling thread
     ndx_task task
     int helpers                          # other threads of the task
 
 
 cdef void start_team(void *arg) noexcept nogil:
-    cdef Team *team = <Team *>arg
-    cdef Pass *job = team.job
+    cdef Pass *now = (<Team *>arg).now
     cdef Py_ssize_t ahead
-    if job.asking:
+    if now.asking:
         for ahead in range(AHEAD):
-            advise(job, ahead, READ_AHEAD)
+            advise(now, ahead, READ_AHEAD)
 
 
 cdef void work_on_block(void *arg) noexcept nogil:
     cdef Team *team = <Team *>arg
-    cdef Pass *job = team.job
-    if not team.helpers and not job.single_threaded:
+    cdef Pass *now = team.now
+    if not team.helpers and not now.alone:
         # Other operations may have had the threads until now.
-        team.helpers = ndx_begin_task(&team.task, job.threads - 1, help_with, job)
-    work(job, job.block, &team.worker)
+        team.helpers = ndx_begin_task(&team.task, now.threads - 1, help_with, now)
+    work(now, now.block, &team.worker)
 
 
 cdef void end_team(void *arg) noexcept nogil:
     ndx_end_task(&(<Team *>arg).task)
 
 
-cdef int run(Pass *job, str name) except -1:
+cdef int go_through(Pass *now, str name) except -1:
     """Compute all tiles; Ctrl-C and the user's callback may raise between blocks."""
-    cdef Settings now = settings()
+    cdef const Operands *held = now.job.operands
+    cdef Settings options = settings()
     cdef Team team
     cdef long process = ndx_process_id()
-    team.job = job
+    if now.job.in_order:
+        now.alone = True
+        now.first = 0
+    team.now = now
     team.helpers = 0
-    start_worker(&team.worker, job)
+    start_worker(&team.worker, now)
     try:
-        unlocked(job.held, start_team, &team)
+        unlocked(held, start_team, &team)
         try:
             while True:
-                unlocked(job.held, work_on_block, &team)
-                raise_current()
-                if now_at(&job.next) >= job.grid.total:
+                unlocked(held, work_on_block, &team)
+                if now_at(&now.next) >= now.job.grid.total:
                     break
-                report(now, now_at(&job.done), job.total, name)
+                report(options, now_at(&now.done), now.total, name)
                 if ndx_process_id() != process:
                     if team.helpers:
                         raise RuntimeError(
@@ -502,55 +475,28 @@ cdef int run(Pass *job, str name) except -1:
                             "pass, and has none of its threads; its result is "
                             "incomplete here. Fork before, or after")
                     # It ends the pass alone: only its parent waits for threads.
-                    job.single_threaded = True
+                    now.alone = True
         except BaseException:
-            ndx_fetch_add(&job.stop, 1)
+            ndx_fetch_add(&now.stop, 1)
             raise
         finally:
             if team.helpers and ndx_process_id() == process:
-                unlocked(job.held, end_team, &team)
+                unlocked(held, end_team, &team)
     finally:
-        end_worker(&team.worker, job)
-    return report(now, job.total, job.total, name)
+        end_worker(&team.worker, now)
+    return report(options, now.total, now.total, name)
 
 
-cdef bint run_pass(const Operands *held, const Walk *walk,
-                   const Py_ssize_t *itemsizes, Compute function, void *arg,
-                   str name, bint single_threaded) except -1:
-    """Compute on held operands if they are in files and large; return whether they are.
+cdef bint run_pass(Job *job, str name) except -1:
+    """Compute a job whose operands are held, if they are large and in files.
 
-    `alone`: compute in the calling thread only, because `function` may take the GIL.
+    Return whether they are.
     """
-    cdef Pass job
-    if not begin(&job, held, walk, itemsizes, -1):
+    cdef Pass now
+    if not begin(&now, job, -1):
         return False
-    job.compute = function
-    job.arg = arg
-    job.single_threaded = single_threaded
-    run(&job, name)
+    go_through(&now, name)
     return True
-
-
-cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
-                   Compute function, void *arg, str name,
-                   bint single_threaded) except -1:
-    """Compute many elements: in a pass if they are in files, else on the threads."""
-    hold(operands)
-    try:
-        if run_pass(operands, walk, itemsizes, function, arg, name, single_threaded):
-            pass
-        elif single_threaded:
-            compute_held(operands, walk, function, arg)
-        else:
-            compute_parts(operands, walk, itemsizes, function, arg, name)
-    finally:
-        let_go(operands)
-    return 0
-
-
-cdef int raise_current() except? -1:
-    """Raise the Python error that a loop has set, if any."""
-    return -1 if PyErr_Occurred() != NULL else 0
 
 
 cdef int report(Settings now, Py_ssize_t done, Py_ssize_t total, str name) except -1:
@@ -580,18 +526,19 @@ cdef struct Conversion:
     PyObject *error
 
 
-cdef bint cast_walk(const Operands *held, const Walk *walk, int dtype,
-                    int into) except -1:
+cdef bint cast_walk(Operands *held, const Walk *walk, int dtype, int into) except -1:
     """Cast operand 0 to operand 1 if they are large and in files, else return False."""
     cdef Conversion conversion
-    cdef Py_ssize_t[2] itemsizes = [itemsize_of[dtype], itemsize_of[into]]
+    cdef Job job
     cdef bint done
     conversion.source = typenum_of[dtype]
     conversion.target = typenum_of[into]
     conversion.error = NULL
+    begin_job(&job, held, walk, compute_conversion, &conversion)
+    job.itemsizes[0], job.itemsizes[1] = itemsize_of[dtype], itemsize_of[into]
+    job.in_order = True
     try:
-        done = run_pass(held, walk, itemsizes, compute_conversion, &conversion, "copy",
-                        True)
+        done = run_pass(&job, "copy")
         if conversion.error != NULL:
             raise <object>conversion.error
     finally:

@@ -170,7 +170,7 @@ def test_index_arrays_are_read_in_steps(tmp_path, shape, axis):
     count = 120_000 * a.shape[axis] // a.size
     index = rng.integers(-a.shape[axis], a.shape[axis], count)
     key = (index,) if axis == 0 else (..., index)
-    with passing(tmp_path) as calls:
+    with passing(tmp_path, threads=1) as calls:
         x = in_file(a)
         found = x[tuple(ndx.asarray(k) if k is index else k for k in key)]
         same(found, a[key])
@@ -270,7 +270,9 @@ def test_what_the_callback_raises_ends_them(tmp_path, compute, memory):
             if len(calls) == 2:
                 raise KeyboardInterrupt
 
-        passes = ndx.passes(progress=stop, threshold=0, block="16KiB", memory=memory)
+        passes = ndx.passes(
+            progress=stop, threads=1, threshold=0, block="16KiB", memory=memory
+        )
         with passes, pytest.raises(KeyboardInterrupt):
             compute(x)
         assert calls == [True, True], "the callback computes as the user does"

@@ -18,7 +18,7 @@
 #define NDX_FILL_PAST_CACHES ((size_t)32 << 20)
 
 /* The unit of ndx_fill_large: one check per part, whether its pages are in memory. */
-#define NDX_FILL_PART ((size_t)1 << 20)
+#define NDX_FILL_PART ((size_t)128 << 10)
 
 /* Fill with a 16-byte pattern that starts at dst, whatever its alignment. */
 static inline void ndx_fill_cached(char *dst, size_t nbytes, const char *pattern) {

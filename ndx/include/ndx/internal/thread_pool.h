@@ -3,6 +3,7 @@
 #define NDX_THREAD_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if !defined(_WIN32)
 #include <fenv.h>
@@ -19,6 +20,7 @@ typedef struct {
     ptrdiff_t next;                        /* the part to take; atomic */
     int seats;                             /* threads that may still join */
     int inside;                            /* threads that compute; read without lock */
+    int helped;                            /* how many threads may join */
 #if !defined(_WIN32)
     fenv_t environment;                    /* the caller's: rounding, subnormals */
 #endif
@@ -31,11 +33,17 @@ typedef struct {
 int ndx_thread_count(void);
 void ndx_set_thread_count(int count);
 
-/* Compute parts 0 to count - 1, each once, in any order, and return when all are done.
+/* Compute parts 0 to count - 1, each once, and return when all are done.
  *
- * The calling thread computes, too. It computes alone if another operation has the
- * threads, which is also so for a call inside a part. Call it without the GIL. */
-void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg);
+ * The calling thread computes, too. It computes alone, and the parts in order, if that
+ * is asked for, or another operation has the threads, which is also so for a call
+ * inside a part. Call it without the GIL. Between parts the calling thread looks for
+ * signals; if their handler raises, the rest is not computed. */
+void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg);
+
+/* Set the function that looks: it takes the GIL, and returns whether an error is set.
+ * `forked`: set the error that this is a child in the midst of an operation. */
+void ndx_set_look(int (*look)(int forked));
 
 /* Let `helpers` threads compute one part each, while the caller goes on.
  *

@@ -1,6 +1,7 @@
-"""Cutting a walk over several operands into tiles: pure arithmetic."""
+"""Jobs: walks over several operands, which are cut into tiles."""
 
-from ndx._lib.layout cimport MAXDIMS, Walk, magnitude
+from ndx._array.pinning cimport Compute, Operands
+from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, magnitude, walk_merge
 
 
 cdef Py_ssize_t walk_size(const Walk *walk) noexcept nogil:
@@ -64,10 +65,31 @@ cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
         size *= grid.tile[chosen]
         together *= grid.tile[chosen] if reduced >= 0 \
             and walk.strides[reduced][chosen] == 0 else 1
+    count_tiles(grid)
+
+
+cdef void cut_rows(Grid *grid, const Walk *walk, Py_ssize_t elements) noexcept nogil:
+    """Choose tiles of about so many elements that follow each other in C order."""
+    cdef int axis
+    grid.ndim = walk.ndim
+    for axis in range(walk.ndim - 1, -1, -1):
+        grid.shape[axis] = walk.shape[axis]
+        grid.tile[axis] = max(1, min(elements, walk.shape[axis]))
+        # What is left for the outer axes: nothing, if this one is cut.
+        elements = elements // grid.tile[axis] \
+            if grid.tile[axis] == walk.shape[axis] else 1
+    count_tiles(grid)
+
+
+cdef void count_tiles(Grid *grid) noexcept nogil:
+    """Set the number of tiles from their shape."""
+    cdef int axis
     grid.total = 1
-    for axis in range(walk.ndim):
+    grid.halvings = 0
+    for axis in range(grid.ndim):
         grid.counts[axis] = (grid.shape[axis] + grid.tile[axis] - 1) // grid.tile[axis]
         grid.total *= grid.counts[axis]
+        grid.steps[axis] = 0
 
 
 cdef void find_place(const Grid *grid, Py_ssize_t index,
@@ -79,17 +101,81 @@ cdef void find_place(const Grid *grid, Py_ssize_t index,
         index //= grid.counts[axis]
 
 
-cdef void tile_walk(const Grid *grid, const Py_ssize_t *place, const Walk *walk,
-                    Walk *out) noexcept nogil:
-    """Set the walk over one tile: the tile's shape, the same strides."""
+cdef void find_tile(const Grid *grid, Py_ssize_t index, const Walk *walk, char **data,
+                    Walk *tile, char **start) noexcept nogil:
+    """Set the walk over one tile, and where it starts in each operand."""
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef Py_ssize_t first
     cdef int axis, op
-    out.ndim = walk.ndim
-    out.nops = walk.nops
+    tile.ndim = walk.ndim
+    tile.nops = walk.nops
+    for op in range(walk.nops):
+        start[op] = data[op]
+    find_place(grid, index, place)
     for axis in range(walk.ndim):
-        out.shape[axis] = min(grid.tile[axis],
-                              grid.shape[axis] - place[axis] * grid.tile[axis])
+        first = place[axis] * grid.tile[axis]
+        tile.shape[axis] = min(grid.tile[axis], grid.shape[axis] - first)
+        if grid.halvings:
+            first = halve(grid, index, &tile.shape[axis])
         for op in range(walk.nops):
-            out.strides[op][axis] = walk.strides[op][axis]
+            tile.strides[op][axis] = walk.strides[op][axis]
+            start[op] += first * walk.strides[op][axis]
+        start[0] += place[axis] * grid.steps[axis]
+
+
+cdef Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil:
+    """Return the elements of the first half, as NumPy's pairwise sum divides them."""
+    cdef Py_ssize_t half = count if two_parts else count // 2
+    half -= half % 8
+    return half // 2 if two_parts else half
+
+
+cdef Py_ssize_t halve(const Grid *grid, Py_ssize_t index,
+                      Py_ssize_t *length) noexcept nogil:
+    """Return the first element of a tile of an axis that is halved; set its length."""
+    cdef Py_ssize_t start = 0, count = grid.shape[0], half
+    cdef int level
+    for level in range(grid.halvings - 1, -1, -1):
+        half = first_half(count, grid.two_parts)
+        if index >> level & 1:
+            start += half
+            count -= half
+        else:
+            count = half
+    length[0] = count
+    return start
+
+
+cdef void begin_job(Job *job, Operands *operands, const Walk *walk, Compute kernel,
+                    void *arg) noexcept:
+    """Set all of a job but the sizes of items."""
+    job.operands = operands
+    job.walk = walk
+    job.kernel = kernel
+    job.arg = arg
+    job.written = operands.count - 1
+    job.cycles = 0
+    job.keeps_axes = job.by_rows = job.in_order = job.independent = False
+    job.grid.total = 0
+
+
+cdef void run_kernel(const Job *job, char **data, Walk *walk) noexcept nogil:
+    """Compute a tile, or a piece of one, at pointers to the operands of the walk."""
+    cdef int op
+    for op in range(walk.nops, job.operands.count):
+        data[op] = job.data[op]
+    if not job.keeps_axes:
+        walk_merge(walk)
+    job.kernel(job.arg, data, walk)
+
+
+cdef void compute_tile(void *arg, Py_ssize_t index) noexcept nogil:
+    """Compute one tile of a job on the operands' memory."""
+    cdef const Job *job = <const Job *>arg
+    cdef char *data[MAXOPS]
+    cdef Walk tile
+    find_tile(&job.grid, index, job.walk, job.data, &tile, data)
+    run_kernel(job, data, &tile)
 
 
 cdef Py_ssize_t span(const Walk *walk, int op, Py_ssize_t itemsize,
