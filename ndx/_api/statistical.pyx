@@ -6,7 +6,6 @@ from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.parts cimport accumulate_steps
 from ndx._compute.reductions cimport reduce, reduce_as, sum_squares
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
@@ -384,12 +383,10 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
         before = (slice(None),) * axis
         (<object>result)[(*before, 0)] = 0 if ufunc is ADD else 1
         rest = (<object>result)[(*before, slice(1, None))]
-    if accumulate_steps(name, ufunc, array, rest, axis):
+    if accumulate_lines(name, ufunc, array, rest, which):
         return result
     if array.dtype != code:
         array = cast(array, code)
-    if accumulate_lines(ufunc, array, rest, which):
-        return result
     into(rest, f"{ufunc.public.__name__}.accumulate", array, axis=axis)
     return result
 

@@ -1,4 +1,5 @@
 from ndx._array.storage cimport BaseArray
 from ndx._compute.loops cimport Ufunc
 
-cdef bint accumulate_lines(Ufunc ufunc, BaseArray x, BaseArray out, int axis) except -1
+cdef bint accumulate_lines(str name, Ufunc ufunc, BaseArray x, BaseArray out,
+                           int axis) except -1

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport (
-    Operands, compute_held, compute_on, hold, let_go, locate, put, put_constant,
+    Operands, compute_on, hold, let_go, locate, put, put_constant,
     recheck_all, view_of,
 )
 from ndx._array.storage cimport (

@@ -8,15 +8,12 @@ threads, so that results do not, either. Between parts, the calling thread looks
 Ctrl-C.
 """
 
-from ndx._array.pinning cimport (
-    Compute, Operands, compute_held, compute_on, hold, let_go,
-)
-from ndx._compute.aliasing cimport is_distinct
+from ndx._array.pinning cimport compute_held, compute_on, hold, let_go
 from ndx._compute.costs cimport costs, time_of
 from ndx._compute.passes.run cimport run_pass
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.tiles cimport (
-    Job, compute_tile, count_tiles, cut, element_bytes, walk_size,
+    Job, compute_tile, count_tiles, cut, element_bytes, set_order, walk_size,
 )
 from ndx._lib.layout cimport Walk
 
@@ -58,17 +55,11 @@ cdef void run_tiles(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef void cut_into_parts(Job *job, double time) noexcept:
-    """Cut a job into parts, or into one if threads don't pay.
-
-    Of several values for one place the last is kept: then parts are in order.
-    """
+    """Cut a job into parts, or into one if threads don't pay."""
     cdef const Walk *walk = job.walk
     cdef Py_ssize_t nbytes = walk_size(walk) * element_bytes(walk, job.itemsizes)
     cdef int last = walk.ndim - 1
-    if not job.in_order and not job.independent:
-        job.in_order = not is_distinct(
-            walk.ndim, walk.shape, walk.strides[job.written],
-            job.itemsizes[job.written])
+    set_order(job)
     if time >= costs.threads:
         # Parts of one time.
         nbytes = <Py_ssize_t>(nbytes * (costs.part / time))

@@ -51,6 +51,7 @@ cdef enum:
     ENOUGH = 16                  # parts
     LEAVES = 1024                # the most parts of a contiguous stretch, a power of 2
     ROWS = 32                    # the most rows of partial results
+    LEAST = 64                   # fewest elements of a tile of a file that are combined
 
 
 cdef bint is_in_order(Ufunc ufunc, int dtype):
@@ -116,11 +117,13 @@ cdef int run_fold(Folding *folding, Operands *operands, const Walk *walk,
     for op in range(walk.nops):
         job.itemsizes[op] = itemsizes[op]
     job.written = 0
+    job.independent = True
+    job.least = LEAST
     folding.time = job_time(&job)
     folding.failed = folding.decided = False
     hold(operands)
     try:
-        if begin(&now, &job, 0):
+        if begin(&now, &job):
             fold_in_pass(folding, &job, &now, name)
         else:
             compute_held(operands, walk, fold_parts, &job)
@@ -374,7 +377,7 @@ cdef int fold_in_pass(Folding *folding, Job *job, Pass *now, str name) except -1
         job.operands = given
         job.walk = walk
         job.grid.total = 0
-        begin(now, job, 0)
+        begin(now, job)
         job.in_order = True
         go_through(now, name)
     return 0

@@ -43,7 +43,7 @@ cdef void parallel_for(Py_ssize_t count, bint in_order, Part part,
 
 
 cdef bint look(bint forked) noexcept with gil:
-    """Handle signals between two parts; return whether an error is set, and leave it."""
+    """Handle signals between two parts; return whether an error is set."""
     if PyErr_Occurred() == NULL:
         if forked:
             PyErr_SetString(

@@ -23,8 +23,11 @@ cdef struct Job:
     int written                      # the operand that is written
     int cycles                       # that an element takes, besides the memory's time
     bint keeps_axes                  # tiles have all axes of the walk
+    # Not 0: operand 0 has results of the others along axes where it has no stride, and
+    # tiles have at least so many elements along these.
+    Py_ssize_t least
     bint by_rows                     # tiles are runs of elements in C order
-    bint in_order                    # tiles are computed in order, by the calling thread
+    bint in_order                    # by the calling thread, one tile after the other
     bint independent                 # in any order, even if places are written twice
     Grid grid                        # without tiles: cut when the job runs
     char **data                      # set when the job runs
@@ -40,6 +43,7 @@ cdef void find_place(const Grid *grid, Py_ssize_t index, Py_ssize_t *place) \
 cdef void find_tile(const Grid *grid, Py_ssize_t index, const Walk *walk, char **data,
                     Walk *tile, char **start) noexcept nogil
 cdef void run_kernel(const Job *job, char **data, Walk *walk) noexcept nogil
+cdef void set_order(Job *job) noexcept
 cdef void compute_tile(void *job, Py_ssize_t index) noexcept nogil
 cdef Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil
 cdef void begin_job(Job *job, Operands *operands, const Walk *walk, Compute kernel,

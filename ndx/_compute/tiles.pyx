@@ -1,6 +1,7 @@
 """Jobs: walks over several operands, which are cut into tiles."""
 
 from ndx._array.pinning cimport Compute, Operands
+from ndx._compute.aliasing cimport is_distinct
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, magnitude, walk_merge
 
 
@@ -155,8 +156,18 @@ cdef void begin_job(Job *job, Operands *operands, const Walk *walk, Compute kern
     job.arg = arg
     job.written = operands.count - 1
     job.cycles = 0
+    job.least = 0
     job.keeps_axes = job.by_rows = job.in_order = job.independent = False
     job.grid.total = 0
+
+
+cdef void set_order(Job *job) noexcept:
+    """Let a job be computed in order if the last of several values for one place stays.
+    """
+    if not job.in_order and not job.independent:
+        job.in_order = not is_distinct(
+            job.walk.ndim, job.walk.shape, job.walk.strides[job.written],
+            job.itemsizes[job.written])
 
 
 cdef void run_kernel(const Job *job, char **data, Walk *walk) noexcept nogil:

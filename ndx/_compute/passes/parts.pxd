@@ -27,9 +27,6 @@ cdef Steps steps_over(str name, object arrays)
 cdef list boxes_of(BaseArray x, Py_ssize_t nbytes)
 cdef BaseArray part_of(BaseArray x, tuple box)
 
-cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
-                           int axis) except -1
-
 # Computes the product of two matrices into a third.
 ctypedef int (*Product)(BaseArray a, BaseArray b, BaseArray out) except -1
 

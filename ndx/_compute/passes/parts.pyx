@@ -15,7 +15,6 @@ from ndx._array.storage cimport BaseArray, data_of, new_empty, new_view, set_lay
 from ndx._compute.copies cimport copy_into
 from ndx._compute.elementwise cimport inplace
 from ndx._compute.loops cimport Ufunc, find_ufunc
-from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.run cimport (
     DROP, READ_AHEAD, WRITE_AND_DROP, Advice, Operand, advise_part, find_file, report,
 )
@@ -186,63 +185,6 @@ cdef BaseArray part_of(BaseArray x, tuple box):
             view.offset += start * x.strides[axis]
     set_layout(view)
     return view
-
-
-# ---- Cumulative results ---------------------------------------------------------------
-
-cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
-                           int axis) except -1:
-    """Write cumulative results along an axis, if the arrays are large and in files.
-
-    Return whether they are. `out` has the shape of `x` and the dtype of the results.
-    """
-    cdef Steps steps = steps_over(name, (x, out))
-    cdef BaseArray part, rest
-    cdef Py_ssize_t start
-    if steps is None:
-        return False
-    try:
-        boxes = boxes_of(x, steps.now.block)
-        for number, box in enumerate(boxes):
-            part = part_of(x, box)
-            rest = part_of(out, box)
-            if number + 1 < len(boxes):
-                steps.ahead(part_of(x, boxes[number + 1]))
-            copy_into(rest, part)
-            start = box[axis][0]
-            if start:
-                # The first element carries the result of the parts before.
-                inplace(ufunc, part_of(out, at(box, axis, start)),
-                        part_of(out, at(box, axis, start - 1)))
-            accumulate_in_place(ufunc, rest, axis)
-            steps.behind(part)
-            steps.written(rest)
-            steps.step(part.size * (itemsize_of[part.dtype] + itemsize_of[rest.dtype]))
-    finally:
-        steps.end()
-    return True
-
-
-cdef int accumulate_in_place(Ufunc ufunc, BaseArray x, int axis) except -1:
-    cdef Operands operands
-    operands.count = 0
-    put(&operands, x)
-    token = silence()
-    try:
-        hold(&operands)
-        try:
-            view = view_of(&operands, 0)
-            ufunc.public.accumulate(view, axis=axis, out=view)
-        finally:
-            let_go(&operands)
-    finally:
-        restore(token)
-    return 0
-
-
-cdef tuple at(tuple box, int axis, Py_ssize_t index):
-    """Return a box reduced to one index along an axis."""
-    return (*box[:axis], (index, index + 1), *box[axis + 1:])
 
 
 # ---- Products of matrices, panel by panel --------------------------------------------

@@ -44,7 +44,8 @@ cdef struct Pass:
     Py_ssize_t next                  # tile to be taken; atomic
     Py_ssize_t stop                  # not 0: take no more tiles; atomic
 
-cdef bint begin(Pass *now, Job *job, int reduced) except -1
+cdef bint may_pass(const Job *job) except -1
+cdef bint begin(Pass *now, Job *job) except -1
 cdef int go_through(Pass *now, str name) except -1
 cdef bint run_pass(Job *job, str name) except -1
 cdef void find_file(Operand *operand) noexcept nogil

@@ -15,14 +15,13 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from ndx._array.pinning cimport Operands, unlocked
-from ndx._compute.aliasing cimport is_distinct
+from ndx._array.pinning cimport Operands, locate, unlocked
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.settings cimport Settings, memory_for_pages, settings
 from ndx._compute.threads cimport thread_count
 from ndx._compute.tiles cimport (
-    Grid, Job, Runs, begin_job, cut, cut_rows, element_bytes, find_runs, find_tile, run_kernel,
-    run_start, span, walk_size,
+    Grid, Job, Runs, begin_job, cut, cut_rows, element_bytes, find_runs, find_tile,
+    run_kernel, run_start, set_order, span, walk_size,
 )
 from ndx._files.mapping cimport (
     Mapped, enter_files, find_mapping, leave_files, now_frozen,
@@ -89,7 +88,6 @@ cdef enum:
     LARGE_PAGE = 2 << 20
     MAX_RUNS = 1024              # a tile with more runs gets no advice
     MOST_READERS = 8             # threads of a pass, if nothing else is asked for
-    LEAST_FOLDED = 64            # fewest elements of a tile that are reduced to one
 
 
 # ---------------------------------------------------------------- before a pass
@@ -113,31 +111,47 @@ cdef inline bint writes_to_file(const Operand *operand) noexcept nogil:
     return operand.mapped and operand.shared and operand.frozen == now_frozen()
 
 
-cdef bint begin(Pass *now, Job *job, int reduced) except -1:
+cdef bint may_pass(const Job *job) except -1:
+    """Whether operands are in files, and large: then a job is computed in a pass.
+
+    This may be asked before the operands are held.
+    """
+    cdef Mapped mapped
+    cdef Py_ssize_t total = ndx_multiply_most(
+        walk_size(job.walk), element_bytes(job.walk, job.itemsizes))
+    cdef int op
+    if total == 0 or total < settings().threshold:
+        return False
+    locate(job.operands)
+    for op in range(job.walk.nops):
+        if find_mapping(job.operands.data[op], &mapped):
+            return True
+    return False
+
+
+cdef bint begin(Pass *now, Job *job) except -1:
     """Prepare a pass if the operands are in files and large; return whether they are.
 
-    The caller holds the operands until the pass is done. In a reduction, operand
-    `reduced` (-1: none) is written, and read, too. It has stride 0 along the reduced
-    axes.
+    The caller holds the operands until the pass is done.
     """
     cdef const Walk *walk = job.walk
     cdef Settings options = settings()
     cdef Py_ssize_t low, ahead, memory
     cdef Operand *operand
-    cdef bint found = False, sequential = True
+    cdef bint sequential = True
     cdef int op, axis
+    if not may_pass(job):
+        return False
     now.job = job
     now.each = element_bytes(walk, job.itemsizes)
     now.total = ndx_multiply_most(walk_size(walk), now.each)
-    if now.total == 0 or now.total < options.threshold:
-        return False
     for op in range(walk.nops):
         operand = &now.ops[op]
         operand.data = job.operands.data[op]
         operand.itemsize = job.itemsizes[op]
         operand.written = op == job.written
         # A reduction combines the old values of its result with the other operand.
-        operand.read = op == reduced or not operand.written
+        operand.read = job.least and op == 0 or not operand.written
         find_file(operand)
         operand.moving = operand.itemsize != 0
         for axis in range(walk.ndim):
@@ -145,7 +159,6 @@ cdef bint begin(Pass *now, Job *job, int reduced) except -1:
                 operand.moving = False
         if not operand.mapped:
             continue
-        found = True
         # Check whether the operand lies in memory in the order of the walk.
         ahead = -1
         for axis in range(walk.ndim):
@@ -156,16 +169,11 @@ cdef bint begin(Pass *now, Job *job, int reduced) except -1:
             if ahead >= 0 and low > ahead:
                 sequential = False
             ahead = low
-    if not found:
-        return False
     job.data = job.operands.data
-    op = job.written
-    if reduced < 0 and not job.independent and not is_distinct(
-            walk.ndim, walk.shape, walk.strides[op], job.itemsizes[op]):
-        job.in_order = True
+    set_order(job)
     if job.grid.total == 0:
-        cut(&job.grid, walk, job.itemsizes, tile_bytes(options, sequential), reduced,
-            LEAST_FOLDED)
+        cut(&job.grid, walk, job.itemsizes, tile_bytes(options, sequential),
+            0 if job.least else -1, job.least)
     now.block = options.block
     now.threads = min(options.threads or min(thread_count(), MOST_READERS),
                       job.grid.total)
@@ -493,7 +501,7 @@ cdef bint run_pass(Job *job, str name) except -1:
     Return whether they are.
     """
     cdef Pass now
-    if not begin(&now, job, -1):
+    if not begin(&now, job):
         return False
     go_through(&now, name)
     return True
