@@ -19,15 +19,16 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.aliasing cimport has_distinct_elements
 from ndx._compute.copies cimport LARGE, Transfer, in_c_order, transfer_block
+from ndx._compute.executor cimport run
 from ndx._compute.passes.parts cimport sort_steps
-from ndx._compute.threads cimport parallel_for, thread_count
+from ndx._compute.tiles cimport Job, begin_job, cut_rows
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, UINT32,
     UINT64, UINT8, dtype_object, itemsize_of, kind_of,
 )
-from ndx._lib.layout cimport MAXDIMS, Walk
+from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge, walk_order
 
 __all__ = ["unique_parts"]
 
@@ -103,84 +104,97 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
     void ndx_raise_flag(int *flag)
 
 cdef enum:
-    WORTH_SORTING = 1 << 16      # elements from which threads pay
     SORTED_PART = 1 << 14        # elements of lines that a thread takes at a time
     TOGETHER = 8                 # lines with gaps that are sorted in a buffer
+    CYCLES = 4                   # of an element, for each halving of its line
 
-# A sort of an array; its lines have one step between their elements.
+# A sort of lines that have one step between their elements. A walk is over the lines.
 cdef struct Sort:
     SortFunction sort
     void *sample
-    char *data
     Py_ssize_t itemsize
     Py_ssize_t length                # of a line
     Py_ssize_t step                  # bytes from element to element
-    Py_ssize_t lines
-    Py_ssize_t line_step             # bytes from line to line
-    Py_ssize_t lines_at_once
-    int failed                       # there was no memory
+    int failed                       # there was no memory; atomic
 
 
-cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
+cdef void sort_lines(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Sort the lines that start at the places of operand 0."""
     cdef Sort *job = <Sort *>arg
-    cdef Py_ssize_t first = index * job.lines_at_once
-    cdef Py_ssize_t last = min(first + job.lines_at_once, job.lines), count, i
-    cdef Py_ssize_t nbytes = job.length * job.itemsize
+    cdef int last = max(walk.ndim - 1, 0)
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t lines = walk.shape[last] if walk.ndim else 1
+    cdef Py_ssize_t between = walk.strides[0][last] if walk.ndim else 0
+    cdef Py_ssize_t nbytes = job.length * job.itemsize, first, count, i
     cdef Transfer how
-    cdef char *room
-    if job.step == job.itemsize:
-        for i in range(first, last):
-            if job.sort(job.data + i * job.line_step, job.length, job.sample) < 0:
-                ndx_raise_flag(&job.failed)
-        return
-    room = <char *>malloc(TOGETHER * nbytes)
-    if room == NULL:
-        ndx_raise_flag(&job.failed)
-        return
+    cdef char *room = NULL
+    cdef char *line
+    cdef char *at[1]
+    cdef bint gaps = job.step != job.itemsize
+    cdef bint bad = False
+    at[0] = data[0]
     how.cast = NULL
     how.itemsize = job.itemsize
-    while first < last:
-        count = min(TOGETHER, last - first)
-        transfer_block(&how, room, nbytes, job.itemsize,
-                       job.data + first * job.line_step, job.line_step, job.step,
-                       count, job.length)
-        for i in range(count):
-            if job.sort(room + i * nbytes, job.length, job.sample) < 0:
-                ndx_raise_flag(&job.failed)
-        transfer_block(&how, job.data + first * job.line_step, job.line_step,
-                       job.step, room, nbytes, job.itemsize, count, job.length)
-        first += count
+    if gaps:
+        room = <char *>malloc(TOGETHER * nbytes)
+        if room == NULL:
+            ndx_raise_flag(&job.failed)
+            return
+    start_walk(last, index)
+    while True:
+        first = 0
+        while first < lines:
+            count = min(TOGETHER, lines - first)
+            line = at[0] + first * between
+            if gaps:
+                transfer_block(&how, room, nbytes, job.itemsize, line, between,
+                               job.step, count, job.length)
+            for i in range(count):
+                bad |= job.sort(room + i * nbytes if gaps else line + i * between,
+                                job.length, job.sample) < 0
+            if gaps:
+                transfer_block(&how, line, between, job.step, room, nbytes,
+                               job.itemsize, count, job.length)
+            first += count
+        if not step_walk(walk, last, index, 1, at):
+            break
+    if bad:
+        ndx_raise_flag(&job.failed)
     free(room)
 
 
-cdef void run_sort(void *arg) noexcept nogil:
-    cdef Sort *job = <Sort *>arg
-    parallel_for((job.lines + job.lines_at_once - 1) // job.lines_at_once, False,
-                 sort_lines, job)
-
-
-cdef bint find_sort(Sort *job, int dtype, bint stable) noexcept:
-    """Set NumPy's sort of a dtype; return whether there is one."""
-    job.sort = array_functions[dtype].stable_sort if stable \
-        else array_functions[dtype].sort
-    job.sample = array_functions[dtype].sample
-    return job.sort != NULL
+cdef bint begin_sort(Sort *job, Walk *walk, BaseArray x, int axis,
+                     bint stable) noexcept:
+    """Describe a sort, and set a walk over lines; return whether NumPy has a function.
+    """
+    cdef int i
+    job.sort = array_functions[x.dtype].stable_sort if stable \
+        else array_functions[x.dtype].sort
+    job.sample = array_functions[x.dtype].sample
+    job.itemsize = itemsize_of[x.dtype]
+    job.length = x.shape[axis]
+    job.step = x.strides[axis]
+    job.failed = False
+    walk.nops = 1
+    walk.ndim = 0
+    for i in range(x.ndim):
+        if i != axis:
+            walk.shape[walk.ndim] = x.shape[i]
+            walk.strides[0][walk.ndim] = x.strides[i]
+            walk.ndim += 1
+    walk_order(walk)
+    walk_merge(walk)
+    return job.sort != NULL and kind_of[x.dtype] != KIND_COMPLEX
 
 
 cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
     """Sort operand 0, of few elements, in place; return whether that was done."""
     cdef BaseArray x = <BaseArray>located.arrays[0]
     cdef Sort job
-    if not x.c_contiguous or axis != x.ndim - 1 or kind_of[x.dtype] == KIND_COMPLEX \
-            or not find_sort(&job, x.dtype, stable):
+    cdef Walk walk
+    if not begin_sort(&job, &walk, x, axis, stable) or job.step != job.itemsize:
         return False
-    job.data = located.data[0]
-    job.step = job.itemsize = itemsize_of[x.dtype]
-    job.length = x.shape[axis]
-    job.line_step = job.length * job.itemsize
-    job.lines = job.lines_at_once = x.size // job.length
-    job.failed = False
-    sort_lines(&job, 0)
+    sort_lines(&job, located.data, &walk)
     recheck_all(located)
     # Lines that are sorted can be sorted again.
     return not job.failed
@@ -189,34 +203,28 @@ cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
 cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
     """Sort operand 0, which is held, in place; return whether that was done."""
     cdef BaseArray x = <BaseArray>held.arrays[0]
-    cdef Sort job
-    if x.size < WORTH_SORTING or thread_count() < 2 or kind_of[x.dtype] == KIND_COMPLEX:
+    cdef Sort sort
+    cdef Walk walk
+    cdef Job job
+    cdef Py_ssize_t lines, levels = 1
+    if not begin_sort(&sort, &walk, x, axis, stable) or walk.ndim == 0:
         return False
-    job.itemsize = itemsize_of[x.dtype]
-    job.data = held.data[0]
-    job.length = x.shape[axis]
-    job.step = x.strides[axis]
-    job.lines = x.size // job.length
-    job.line_step = job.length * job.itemsize
-    if x.ndim == 2:
-        job.line_step = x.strides[1 - axis]
-        if not has_distinct_elements(x):
-            # Lines that share elements are for one thread.
-            return False
-    elif not x.c_contiguous or axis != x.ndim - 1:
-        return False
-    if job.lines == 1:
-        return False
-    job.lines_at_once = max(1, SORTED_PART // job.length)
-    if job.step != job.itemsize:
+    begin_job(&job, held, &walk, sort_lines, &sort)
+    while sort.length >> levels:
+        levels += 1
+    job.cycles = <int>min(levels * sort.length * CYCLES, <Py_ssize_t>1 << 30)
+    job.itemsizes[0] = 0
+    lines = max(1, SORTED_PART // sort.length)
+    if sort.step != sort.itemsize:
         # Whole cache lines.
-        job.lines_at_once += -job.lines_at_once & (TOGETHER - 1)
-    job.failed = False
-    if not find_sort(&job, x.dtype, stable):
-        return False
-    unlocked(held, run_sort, &job)
+        lines += -lines & (TOGETHER - 1)
+    cut_rows(&job.grid, &walk, lines)
+    # Lines that share elements are for one thread.
+    job.independent = has_distinct_elements(x)
+    job.in_order = not job.independent
+    run(&job, "sort")
     # Lines that are sorted can be sorted again.
-    return not job.failed
+    return not sort.failed
 
 
 # ---- Arrays --------------------------------------------------------------------------
@@ -422,7 +430,7 @@ cdef enum Phase:
     UNPACK
 
 
-cdef struct Job:
+cdef struct Argsort:
     Ranking ranking
     Phase phase
     int dtype
@@ -430,7 +438,7 @@ cdef struct Job:
 
 cdef void run_phase(void *arg, char **data, const Walk *walk) noexcept nogil:
     """Run one phase on operands 0 and 1, line by line along the last axis."""
-    cdef Job *job = <Job *>arg
+    cdef Argsort *job = <Argsort *>arg
     cdef Py_ssize_t index[MAXDIMS]
     cdef char *at[2]
     cdef int last = walk.ndim - 1
@@ -461,7 +469,7 @@ cdef BaseArray ranked(BaseArray x, int axis):
     cdef BaseArray result
     cdef Operands operands
     cdef Walk walk
-    cdef Job job
+    cdef Argsort job
     cdef int i
     cdef bint large = x.size >= LARGE
     if x.dtype not in (INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64):
@@ -691,65 +699,72 @@ cdef extern from "ndx/internal/search.h" nogil:
                     bint right, int dtype)
 
 cdef enum:
-    SEARCHED_PART = 4096                  # values that a thread takes at a time
-    WORTH_SEARCHING = 1 << 19         # steps of all searches from which threads pay
+    SEARCH_CYCLES = 4                # of a step of a search
 
-# A search; `data` is the vector, the values and the result.
+# A search of values, operand 1, in operand 0, the vector.
 cdef struct Search:
     int dtype
     bint right
-    bint threads
     Py_ssize_t step
     Py_ssize_t n
-    Py_ssize_t ordered
-    Py_ssize_t count
-    char **data
+    Py_ssize_t ordered               # -1: not known yet
 
 
-cdef void search_part(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef const Search *job = <const Search *>arg
-    cdef Py_ssize_t start = index * SEARCHED_PART
-    ndx_places(<int64_t *>job.data[2] + start, job.data[0], job.step, job.n,
-               job.ordered, job.data[1] + start * itemsize_of[job.dtype],
-               min(SEARCHED_PART, job.count - start), job.right, job.dtype)
+cdef void run_order(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Search *search = <Search *>arg
+    search.ordered = ndx_ordered(data[0], search.step, search.n, search.dtype)
 
 
 cdef void run_search(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef Search *job = <Search *>arg
-    job.data = data
-    job.ordered = ndx_ordered(data[0], job.step, job.n, job.dtype)
-    if job.threads:
-        parallel_for((job.count + SEARCHED_PART - 1) // SEARCHED_PART, False,
-                     search_part, job)
-    else:
-        ndx_places(<int64_t *>data[2], data[0], job.step, job.n, job.ordered, data[1],
-                   job.count, job.right, job.dtype)
+    """Write the places of values to operand 2."""
+    cdef Search *search = <Search *>arg
+    if search.ordered < 0:
+        run_order(arg, data, walk)
+    ndx_places(<int64_t *>data[2], data[0], search.step, search.n, search.ordered,
+               data[1], walk.shape[0], search.right, search.dtype)
 
 
 cdef BaseArray search(BaseArray x, BaseArray values, bint right):
     """Return where values belong in a sorted vector; None: left to NumPy."""
     cdef BaseArray result
     cdef Operands operands
-    cdef Search job
-    cdef Py_ssize_t steps = 1
+    cdef Search search
+    cdef Walk walk
+    cdef Job job
+    cdef int levels = 1
     if x.dtype != values.dtype or kind_of[x.dtype] == KIND_COMPLEX or x.ndim != 1:
         return None
     if not values.c_contiguous:
         values = in_c_order(values, values.dtype)
     result = new_empty(INT64, values.ndim, values.shape)
-    job.dtype = x.dtype
-    job.right = right
-    job.step = x.strides[0]
-    job.n = x.size
-    job.count = values.size
-    while x.size >> steps:
-        steps += 1
-    job.threads = job.count > SEARCHED_PART and job.count * steps >= WORTH_SEARCHING
+    search.dtype = x.dtype
+    search.right = right
+    search.step = x.strides[0]
+    search.n = x.size
+    search.ordered = -1
     operands.count = 0
     put(&operands, x)
     put(&operands, values)
     put(&operands, result)
-    compute_on(&operands, NULL, run_search, &job, job.count >= LARGE // 16)
+    walk.ndim = 1
+    walk.nops = 3
+    walk.shape[0] = values.size
+    walk.strides[0][0] = 0
+    walk.strides[1][0] = itemsize_of[values.dtype]
+    walk.strides[2][0] = sizeof(int64_t)
+    if values.size < LARGE // 16:
+        compute_on(&operands, &walk, run_search, &search, False)
+        return result
+    while x.size >> levels:
+        levels += 1
+    compute_on(&operands, &walk, run_order, &search, x.size >= LARGE)
+    begin_job(&job, &operands, &walk, run_search, &search)
+    job.itemsizes[0] = 0
+    job.itemsizes[1] = itemsize_of[values.dtype]
+    job.itemsizes[2] = sizeof(int64_t)
+    job.keeps_axes = True
+    job.cycles = levels * SEARCH_CYCLES
+    run(&job, "searchsorted")
     return result
 
 
