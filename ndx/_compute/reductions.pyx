@@ -267,11 +267,19 @@ cdef int reduce_public(Ufunc ufunc, Operands *operands, int ndim, bint *chosen,
 
 cdef enum:
     BLOCK = 1024                 # elements computed together
+    LEAST = 16                   # elements of a row that are worth a call
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
+
+# Adds what is computed of a contiguous row to a total.
+ctypedef void (*RowSum)(char *total, const char *x, Py_ssize_t n,
+                        const char *mean) noexcept nogil
+
+cdef extern from "ndx/internal/pairwise.h" nogil:
+    RowSum ndx_find_row_sum(int dtype, int into, bint squares) noexcept
 
 # A reduction of computed values. Operands are the result, the array, and its means.
 cdef struct Computing:
@@ -280,6 +288,8 @@ cdef struct Computing:
     Transfer conversion          # `cast` is NULL if the dtype stays
     const Loop *subtract         # NULL: the elements themselves are reduced
     const Loop *multiply
+    RowSum row_sum               # NULL: rows are computed block by block
+    Py_ssize_t given             # bytes of an element of the array
 
 
 cdef BaseArray reduce_as(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
@@ -361,6 +371,10 @@ cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth
         computing.multiply = loop_of(MULTIPLY, dtype)
         if computing.subtract.function == NULL or computing.multiply.function == NULL:
             return None
+    computing.given = itemsize_of[x.dtype]
+    computing.row_sum = NULL
+    if ufunc is ADD and not truth:
+        computing.row_sum = ndx_find_row_sum(x.dtype, dtype, mean is not None)
     parse_axes(axis, x.ndim, chosen)
     require_live(x)
     result = new_reduced(x, dtype, chosen, keepdims)
@@ -408,7 +422,15 @@ cdef void fold_computed(void *arg, char **data, const Walk *walk) noexcept nogil
         length = walk.shape[last]
     start_walk(last - 1, index)
     while True:
-        if block.strides[0][1] == 0 and length > BLOCK \
+        if computing.row_sum != NULL and length >= LEAST \
+                and block.strides[0][1] == 0 and block.strides[1][1] == computing.given \
+                and (walk.nops == 2 or block.strides[2][1] == 0):
+            for row in range(rows):
+                computing.row_sum(
+                    start[0] + row * block.strides[0][0],
+                    start[1] + row * block.strides[1][0], length,
+                    start[2] + row * block.strides[2][0] if walk.nops == 3 else NULL)
+        elif block.strides[0][1] == 0 and length > BLOCK \
                 and not computing.folding.in_order:
             for row in range(rows):
                 for op in range(walk.nops):
