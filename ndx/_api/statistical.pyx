@@ -6,7 +6,7 @@ from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.reductions cimport reduce, reduce_as, sum_squares
+from ndx._compute.reductions cimport accumulator, reduce, reduce_as, sum_squares
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
     dtype_object, kind_of,
@@ -30,13 +30,9 @@ cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc SQRT = find_ufunc("sqrt")
 
 
-cdef int accumulator(int dtype, object wanted) except -1:
-    """Return the dtype for sums of a dtype: small integers are upcast."""
-    if wanted is not None:
-        return dtype_code(wanted)
-    if kind_of[dtype] == KIND_UINT:
-        return UINT64
-    return INT64 if kind_of[dtype] < KIND_FLOAT else dtype
+cdef int total_dtype(int dtype, object wanted) except -1:
+    """Return the dtype of a total: the one that is wanted, if any."""
+    return accumulator(dtype) if wanted is None else dtype_code(wanted)
 
 
 cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
@@ -112,7 +108,7 @@ def sum(x: Array, /, *, axis: Axes | None = None, dtype: DTypeLike = None,
     NDArray([4, 6])
     """
     cdef BaseArray array = argument(x, "sum")
-    return combine("sum", ADD, array, accumulator(array.dtype, dtype), axis, keepdims)
+    return combine("sum", ADD, array, total_dtype(array.dtype, dtype), axis, keepdims)
 
 
 def prod(x: Array, /, *, axis: Axes | None = None, dtype: DTypeLike = None,
@@ -152,7 +148,7 @@ def prod(x: Array, /, *, axis: Axes | None = None, dtype: DTypeLike = None,
     """
     cdef BaseArray array = argument(x, "prod")
     return combine(
-        "prod", MULTIPLY, array, accumulator(array.dtype, dtype), axis, keepdims)
+        "prod", MULTIPLY, array, total_dtype(array.dtype, dtype), axis, keepdims)
 
 
 def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:
@@ -362,7 +358,7 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
                        bint include_initial, str name):
     """Return the cumulative results of an operation along an axis."""
     cdef BaseArray array = argument(x, name)
-    cdef int code = accumulator(array.dtype, dtype)
+    cdef int code = total_dtype(array.dtype, dtype)
     cdef Py_ssize_t shape[MAXDIMS]
     cdef int which, i
     if axis is None:

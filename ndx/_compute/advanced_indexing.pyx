@@ -175,6 +175,7 @@ cdef int count_operands(Operands *operands, BaseArray x) except -1:
     counting.folding.itemsize = 8
     counting.folding.any_order = True
     counting.folding.decides = counting.folding.two_parts = False
+    counting.folding.begun = False
     counting.folding.in_order = counting.folding.may_overflow = False
     (<int64_t *>counting.folding.identity)[0] = 0
     return run_fold(&counting.folding, operands, &walk, itemsizes, "count_nonzero")

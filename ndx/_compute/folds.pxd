@@ -10,6 +10,7 @@ cdef struct Folding:
     bint decides                     # any element but the identity decides the result
     bint two_parts                   # an element is two numbers
     bint any_order                   # the result does not depend on the order
+    bint begun                       # the result has values that are no identity
     bint in_order                    # parts of a reduced axis are not combined
     bint may_overflow                # parts of finite elements may be infinite
     double[2] identity               # the bytes of an element, aligned for any dtype

@@ -86,6 +86,8 @@ cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef int few = SHORT // 2 if folding.two_parts else SHORT
     if folding.any_order:
         few = NARROW
+    elif folding.begun:
+        few = 0
     cdef Walk turned
     if last < 1 or walk.strides[0][last] != 0:
         run_reduce(folding.loop, data[0], data[1], walk)

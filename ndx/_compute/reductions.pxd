@@ -13,3 +13,7 @@ cdef BaseArray reduce_as(str name, Ufunc ufunc, BaseArray x, int dtype, object a
 cdef BaseArray reduce_truth(str name, Ufunc ufunc, BaseArray x, int dtype,
                             object axis, bint keepdims)
 cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdims)
+
+cdef int accumulator(int dtype) noexcept
+cdef BaseArray reduce_where(str name, BaseArray x, object axis, bint keepdims,
+                            object initial, BaseArray where)

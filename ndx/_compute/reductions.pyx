@@ -6,7 +6,8 @@ import numpy as np
 
 from ndx._array.pinning cimport Operands, compute_on, hold, let_go, put, view_of
 from ndx._array.storage cimport (
-    BaseArray, new_empty, new_view, require_live, same_view, set_layout,
+    BaseArray, has_shape, new_empty, new_view, require_live, same_view, set_layout,
+    strided,
 )
 from ndx._compute.copies cimport (
     LARGE, Transfer, can_transfer, cast, cast_between, copy_into, fill,
@@ -21,10 +22,12 @@ from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.tiles cimport first_half
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, itemsize_of, kind_of, store_scalar,
+    BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_object,
+    itemsize_of, kind_of, scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, parse_axes, read_axes,
+    shape_tuple, walk_merge, walk_order,
 )
 
 
@@ -96,6 +99,8 @@ cdef dict NAMES = {
     "add": "sum", "logical_and": "all", "logical_or": "any", "maximum": "max",
     "minimum": "min", "multiply": "prod",
 }
+cdef dict OPERATIONS = {
+    reduction: find_ufunc(name) for name, reduction in NAMES.items()}
 
 
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
@@ -154,27 +159,30 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     # The loops of bools are the slowest on columns.
     folding.any_order = x.dtype != BOOL and (kind_of[x.dtype] < KIND_FLOAT or (
         ufunc.name != "add" and ufunc.name != "multiply"))
+    folding.in_order = folding.begun = False
     if x.size < LARGE:
         return compute_on(&operands, &walk, fold, &folding, False)
     return reduce_large(&folding, &operands, &walk, ufunc, x.dtype, x.dtype,
                         NAMES[ufunc.name])
 
 
-cdef void set_walk(Walk *walk, BaseArray result, BaseArray x, BaseArray mean,
+cdef void set_walk(Walk *walk, BaseArray result, BaseArray x, BaseArray other,
                    const bint *chosen, bint keepdims) noexcept:
     """Set a walk over a result and an array, in the order of the array's memory.
 
-    The means of the elements, if there are any, have all axes of the array.
+    Another operand, means or a mask, is broadcast to the array.
     """
+    cdef Strided layout
     cdef int i, kept = 0
     walk.ndim = x.ndim
-    walk.nops = 2 if mean is None else 3
+    walk.nops = 2 if other is None else 3
+    if other is not None:
+        strided(other, &layout)
+        broadcast_strides(&layout, x.ndim, x.shape, walk.strides[2])
     for i in range(x.ndim):
         walk.shape[i] = x.shape[i]
         walk.strides[1][i] = x.strides[i]
         walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
-        if mean is not None:
-            walk.strides[2][i] = 0 if chosen[i] else mean.strides[i]
         kept += keepdims or not chosen[i]
     walk_order(walk)
     walk_merge(walk)
@@ -183,9 +191,11 @@ cdef void set_walk(Walk *walk, BaseArray result, BaseArray x, BaseArray mean,
 cdef int reduce_large(Folding *folding, Operands *operands, const Walk *walk,
                       Ufunc ufunc, int dtype, int into, str name) except -1:
     """Reduce many elements of a dtype, as values of another."""
-    cdef Py_ssize_t[3] itemsizes = [
-        itemsize_of[into], itemsize_of[dtype], itemsize_of[into]]
-    folding.in_order = is_in_order(ufunc, into)
+    cdef Py_ssize_t[3] itemsizes = [itemsize_of[into], itemsize_of[dtype], 0]
+    if walk.nops == 3:
+        # A mask, or means.
+        itemsizes[2] = itemsize_of[(<BaseArray>operands.arrays[2]).dtype]
+    folding.in_order |= is_in_order(ufunc, into)
     folding.may_overflow = may_overflow(ufunc, into)
     folding.decides = into == BOOL and (
         ufunc.name == "logical_and" or ufunc.name == "logical_or")
@@ -270,6 +280,10 @@ cdef enum:
     LEAST = 16                   # elements of a row that are worth a call
 
 cdef Ufunc ADD = find_ufunc("add")
+cdef Ufunc LOGICAL_AND = find_ufunc("logical_and")
+cdef Ufunc LOGICAL_OR = find_ufunc("logical_or")
+cdef Ufunc MAXIMUM = find_ufunc("maximum")
+cdef Ufunc MINIMUM = find_ufunc("minimum")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
@@ -289,6 +303,7 @@ cdef struct Computing:
     const Loop *subtract         # NULL: the elements themselves are reduced
     const Loop *multiply
     RowSum row_sum               # NULL: rows are computed block by block
+    bint converts
     Py_ssize_t given             # bytes of an element of the array
 
 
@@ -335,8 +350,47 @@ cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdi
     return result
 
 
+cdef int accumulator(int dtype) noexcept:
+    """Return the dtype of sums and products: that of small integers is a wide one."""
+    if kind_of[dtype] == KIND_UINT:
+        return UINT64
+    return INT64 if kind_of[dtype] < KIND_FLOAT else dtype
+
+
+cdef BaseArray reduce_where(str name, BaseArray x, object axis, bint keepdims,
+                            object initial, BaseArray where):
+    """Combine elements, and an initial value, along axes (None: all).
+
+    A mask (None: all elements), which can be broadcast to the array, says which
+    elements are combined. Return None for what is left to NumPy, errors among it.
+    """
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Ufunc ufunc = OPERATIONS[name]
+    cdef int dtype = x.dtype
+    if ufunc is ADD or ufunc is MULTIPLY:
+        dtype = accumulator(dtype)
+    elif ufunc is LOGICAL_AND or ufunc is LOGICAL_OR:
+        dtype = BOOL
+    if initial is None and (ufunc is MINIMUM or ufunc is MAXIMUM) \
+            or initial is not None and scalar_dtype(dtype, initial) != dtype \
+            or reporting != 0 and reports() or x.ndim == 0:
+        return None
+    if where is not None:
+        memcpy(shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+        if where.ndim > x.ndim or where.dtype != BOOL or not has_shape(
+                x, broadcast_into(x.ndim, shape, where.ndim, where.shape), shape):
+            return None
+        if ufunc is ADD and kind_of[dtype] >= KIND_FLOAT and not (
+                x.c_contiguous and where.c_contiguous and where.size == x.size):
+            # The last bits depend on how NumPy's iterator buffers its operands.
+            return None
+    return compute(name, ufunc, x, dtype, dtype == BOOL != x.dtype, None, axis,
+                   keepdims, initial, where)
+
+
 cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth,
-                       BaseArray mean, object axis, bint keepdims):
+                       BaseArray mean, object axis, bint keepdims,
+                       object initial=None, BaseArray where=None):
     """Return a reduction of computed values; None if there are no loops for it."""
     cdef bint chosen[MAXDIMS]
     cdef Computing computing
@@ -347,7 +401,7 @@ cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth
     cdef int source = BOOL if truth else x.dtype
     axis = read_axes(axis)
     count = combinable(ufunc, dtype, x, axis)
-    if count > 1:
+    if count > 1 and initial is None and where is None:
         # Along axes without a stride all elements are one: it stands for the others.
         result = compute(name, ufunc, distinct(x, axis), dtype, truth, mean, axis,
                          keepdims)
@@ -372,32 +426,87 @@ cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth
         if computing.subtract.function == NULL or computing.multiply.function == NULL:
             return None
     computing.given = itemsize_of[x.dtype]
+    computing.converts = truth or source != dtype
     computing.row_sum = NULL
     if ufunc is ADD and not truth:
         computing.row_sum = ndx_find_row_sum(x.dtype, dtype, mean is not None)
     parse_axes(axis, x.ndim, chosen)
     require_live(x)
     result = new_reduced(x, dtype, chosen, keepdims)
-    fill(result, 0 if x.size == 0 and ufunc is ADD else identity(ufunc, dtype))
+    if initial is not None:
+        fill(result, initial)
+    else:
+        # A mask may select nothing.
+        fill(result, 0 if ufunc is ADD and (x.size == 0 or where is not None)
+             else identity(ufunc, dtype))
     if x.size == 0:
         return result
-    set_walk(&walk, result, x, mean, chosen, keepdims)
+    set_walk(&walk, result, x, mean if mean is not None else where, chosen, keepdims)
     computing.folding.run = fold_computed
+    if where is not None:
+        computing.folding.run = fold_masked
+    elif not computing.converts and mean is None:
+        computing.folding.run = fold
     computing.folding.itemsize = itemsize_of[dtype]
     computing.folding.two_parts = kind_of[dtype] == KIND_COMPLEX
     computing.folding.any_order = kind_of[dtype] < KIND_FLOAT
+    computing.folding.begun = initial is not None
+    # NumPy adds each run of the elements that a mask selects for itself.
+    computing.folding.in_order = where is not None and not computing.folding.any_order
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
     if mean is not None:
         put(&operands, mean)
+    if where is not None:
+        put(&operands, where)
     if x.size < LARGE:
         computing.folding.in_order = is_in_order(ufunc, dtype)
         store_scalar(identity(ufunc, dtype), dtype, <char *>computing.folding.identity)
-        compute_on(&operands, &walk, fold_computed, &computing, False)
+        compute_on(&operands, &walk, computing.folding.run, &computing, False)
     else:
         reduce_large(&computing.folding, &operands, &walk, ufunc, x.dtype, dtype, name)
     return result
+
+
+cdef void fold_masked(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Accumulate the values of operand 1 where operand 2 is true into operand 0."""
+    cdef const Computing *computing = <const Computing *>arg
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *at[3]
+    cdef char *start[3]
+    cdef const char *mask
+    cdef Walk run
+    cdef int op, last = max(walk.ndim - 1, 0)
+    cdef Py_ssize_t length = walk.shape[last] if walk.ndim else 1, first = 0, stop
+    cdef Py_ssize_t most = BLOCK if computing.converts else length
+    run.ndim = 1
+    run.nops = 2
+    for op in range(3):
+        start[op] = data[op]
+        run.strides[op][0] = walk.strides[op][last] if walk.ndim else 0
+    start_walk(last, index)
+    while True:
+        first = 0
+        while first < length:
+            mask = start[2] + first * run.strides[2][0]
+            stop = first
+            while stop < length and stop - first < most and mask[0]:
+                stop += 1
+                mask += run.strides[2][0]
+            if stop == first:
+                first += 1
+                continue
+            run.shape[0] = stop - first
+            for op in range(2):
+                at[op] = start[op] + first * run.strides[op][0]
+            if computing.converts:
+                fold_block(computing, at, &run)
+            else:
+                fold(arg, at, &run)
+            first = stop
+        if not step_walk(walk, last, index, 3, start):
+            return
 
 
 cdef void fold_computed(void *arg, char **data, const Walk *walk) noexcept nogil:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, as_number, is_array, same_view
 from ndx._compute.elementwise cimport clip_between
+from ndx._compute.reductions cimport reduce_where
 from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, kind_of,
@@ -89,10 +90,28 @@ cdef object reduce(Row row, PyObject **given, PyObject *keepdims, dict options=N
                               keepdims=flag_of(keepdims), **options))
 
 
+cdef object reduce_some(Row row, PyObject **given, PyObject *keepdims,
+                        PyObject *initial, PyObject *where):
+    """Reduce with an initial value, or where a mask holds."""
+    cdef BaseArray x = <BaseArray>given[0], mask = None
+    if x.block.device or not has_axes(x, value_of(given[1])) or not is_flag(keepdims) \
+            or initial != NULL and type(<object>initial) not in (int, float):
+        return NotImplemented
+    if not is_true(where):
+        if not is_array(<object>where) or (<BaseArray>where).block.device:
+            return NotImplemented
+        mask = <BaseArray>where
+    found = reduce_where(row.data.__name__, x, value_of(given[1]), flag_of(keepdims),
+                         value_of(initial), mask)
+    return NotImplemented if found is None else as_number(found)
+
+
 cdef object test(Row row, PyObject **given):
     """`all`, `any`: a, axis, out, keepdims, where"""
-    if not is_none(given[2]) or not is_true(given[4]):
+    if not is_none(given[2]):
         return NotImplemented
+    if not is_true(given[4]):
+        return reduce_some(row, given, given[3], NULL, given[4])
     return reduce(row, given, given[3])
 
 
@@ -106,9 +125,10 @@ cdef object find_extreme(Row row, PyObject **given):
 
 cdef object extreme(Row row, PyObject **given):
     """`max`, `min`: a, axis, out, keepdims, initial, where"""
-    if kind_of[(<BaseArray>given[0]).dtype] == KIND_COMPLEX or not is_none(given[2]) \
-            or given[4] != NULL or not is_true(given[5]):
+    if kind_of[(<BaseArray>given[0]).dtype] == KIND_COMPLEX or not is_none(given[2]):
         return NotImplemented
+    if given[4] != NULL or not is_true(given[5]):
+        return reduce_some(row, given, given[3], given[4], given[5])
     return reduce(row, given, given[3])
 
 
@@ -122,8 +142,12 @@ cdef object mean(Row row, PyObject **given):
 
 cdef object total(Row row, PyObject **given):
     """`sum`, `prod`: a, axis, dtype, out, keepdims, initial, where"""
-    if not is_none(given[3]) or given[5] != NULL or not is_true(given[6]):
+    if not is_none(given[3]):
         return NotImplemented
+    if given[5] != NULL or not is_true(given[6]):
+        if not is_none(given[2]):
+            return NotImplemented
+        return reduce_some(row, given, given[4], given[5], given[6])
     if is_none(given[2]):
         return reduce(row, given, given[4])
     if not stays_plain(<BaseArray>given[0], <object>given[2]):
