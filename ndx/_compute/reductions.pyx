@@ -292,6 +292,9 @@ cdef Ufunc SUBTRACT = find_ufunc("subtract")
 ctypedef void (*RowSum)(char *total, const char *x, Py_ssize_t n,
                         const char *mean) noexcept nogil
 
+cdef extern from "ndx/internal/choose.h" nogil:
+    void ndx_choose(char **args, const Py_ssize_t *steps, Py_ssize_t n, size_t itemsize)
+
 cdef extern from "ndx/internal/pairwise.h" nogil:
     RowSum ndx_find_row_sum(int dtype, int into, bint squares) noexcept
 
@@ -304,6 +307,7 @@ cdef struct Computing:
     const Loop *multiply
     RowSum row_sum               # NULL: rows are computed block by block
     bint converts
+    bint chooses                 # the identity stands for what operand 2 masks out
     Py_ssize_t given             # bytes of an element of the array
 
 
@@ -452,7 +456,8 @@ cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth
     computing.folding.any_order = kind_of[dtype] < KIND_FLOAT
     computing.folding.begun = initial is not None
     # NumPy adds each run of the elements that a mask selects for itself.
-    computing.folding.in_order = where is not None and not computing.folding.any_order
+    computing.chooses = where is not None and computing.folding.any_order
+    computing.folding.in_order = where is not None and not computing.chooses
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
@@ -479,7 +484,9 @@ cdef void fold_masked(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Walk run
     cdef int op, last = max(walk.ndim - 1, 0)
     cdef Py_ssize_t length = walk.shape[last] if walk.ndim else 1, first = 0, stop
-    cdef Py_ssize_t most = BLOCK if computing.converts else length
+    cdef Py_ssize_t most = length
+    if computing.converts or computing.chooses:
+        most = BLOCK
     run.ndim = 1
     run.nops = 2
     for op in range(3):
@@ -491,16 +498,19 @@ cdef void fold_masked(void *arg, char **data, const Walk *walk) noexcept nogil:
         while first < length:
             mask = start[2] + first * run.strides[2][0]
             stop = first
-            while stop < length and stop - first < most and mask[0]:
+            if computing.chooses:
+                stop = min(length, first + most)
+            while not computing.chooses and stop < length and stop - first < most \
+                    and mask[0]:
                 stop += 1
                 mask += run.strides[2][0]
             if stop == first:
                 first += 1
                 continue
             run.shape[0] = stop - first
-            for op in range(2):
+            for op in range(3):
                 at[op] = start[op] + first * run.strides[op][0]
-            if computing.converts:
+            if computing.converts or computing.chooses:
                 fold_block(computing, at, &run)
             else:
                 fold(arg, at, &run)
@@ -597,6 +607,9 @@ cdef void fold_block(const Computing *computing, char **data,
                      const Walk *walk) noexcept nogil:
     """Accumulate the values of up to `BLOCK` elements, along one or two axes."""
     cdef double[2 * BLOCK] room
+    cdef double[2 * BLOCK] chosen
+    cdef Py_ssize_t[4] steps
+    cdef char *operands[4]
     cdef char[BLOCK] truth
     cdef Py_ssize_t rows = walk.shape[0] if walk.ndim == 2 else 1
     cdef Py_ssize_t itemsize = computing.folding.itemsize, count = 1, step, between
@@ -624,6 +637,7 @@ cdef void fold_block(const Computing *computing, char **data,
         transfer_block(&computing.conversion, values, dense.strides[1][0], itemsize,
                        args[0], between, step, rows, walk.shape[last])
         args[0] = values
+        step = itemsize
     elif computing.truth.cast != NULL:
         values = truth
     if computing.subtract != NULL:
@@ -638,6 +652,12 @@ cdef void fold_block(const Computing *computing, char **data,
         run_short(computing.subtract, 3, args, &distances, itemsizes)
         args[0] = args[1] = args[2] = values
         computing.multiply.function(args, &count, itemsizes, computing.multiply.data)
+    if computing.chooses:
+        operands[0], operands[1], operands[3] = data[2], args[0], <char *>chosen
+        operands[2] = <char *>computing.folding.identity
+        steps[0], steps[1], steps[2], steps[3] = walk.strides[2][0], step, 0, itemsize
+        ndx_choose(operands, steps, count, itemsize)
+        values = <char *>chosen
     walk_merge(&dense)
     args[0] = data[0]
     args[1] = values
