@@ -7,3 +7,4 @@ cdef void release_buffer(Py_buffer *buffer) noexcept
 cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides)
 cdef BaseArray from_dlpack_capsule(object capsule)
 cdef tuple dlpack_device(BaseArray x)
+cdef object unknown_device(object kind, object number)
