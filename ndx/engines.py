@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ndx._api.public import name_functions
 from ndx._array.dispatch import device_among
 from ndx._array.dispatch import engine_of as _engine_of
 from ndx._array.engine import Engine, check_engine
@@ -173,3 +174,10 @@ def common_device(*values: Any) -> Device:
         That of the first array; the CPU if there is none.
     """
     return device_of(device_among(values))
+
+
+def __dir__():
+    return __all__
+
+
+name_functions(globals())

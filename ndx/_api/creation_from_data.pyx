@@ -8,7 +8,7 @@ import numpy as np
 
 from ndx._api.creation cimport fill_checked, scalar_default
 from ndx._array.dispatch cimport engine_of, is_on_device
-from ndx._array.interchange cimport from_dlpack_capsule, unknown_device
+from ndx._array.interchange cimport imported, unknown_device
 from ndx._array.storage cimport (
     BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view,
     require_usable,
@@ -149,7 +149,7 @@ cdef BaseArray shared_array(object obj):
     if kind is not None:
         return engine_of(kind.first).from_other(obj)
     if hasattr(obj, "__dlpack__"):
-        return imported(obj, None)
+        return imported(obj)
     if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
         return from_numpy(np.asarray(obj))
     if PyObject_CheckBuffer(obj):
@@ -280,18 +280,6 @@ cdef object unwrapped(object obj, int depth=0):
     return numpy_view(<BaseArray>obj)
 
 
-cdef BaseArray imported(object x, object copy):
-    """Return an array over memory that another library exports by DLPack."""
-    try:
-        capsule = x.__dlpack__(max_version=(1, 0), copy=copy)
-    except TypeError:
-        # An exporter from before DLPack 1.0.
-        if copy:
-            raise
-        capsule = x.__dlpack__()
-    return from_dlpack_capsule(capsule)
-
-
 def from_dlpack(x: Any, /, *, device: DeviceLike = None,
                 copy: bool | None = None) -> NDArray:
     """Return an array over the memory of another library's array.
@@ -349,7 +337,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None,
         except DeviceError as error:
             raise BufferError(str(error)) from None
     elif where == (1, 0):
-        result = imported(x, None)
+        result = imported(x)
     else:
         raise unknown_device(where[0], where[1])
     if wanted is not None and wanted != result.device:

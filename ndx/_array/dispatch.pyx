@@ -15,7 +15,7 @@ from ndx._array.engine import load_engine
 from ndx._lib.device import CPU, KINDS, device_of, find_device, kind_at, number_of
 from ndx.backends import _pressure
 
-__all__ = ["device_among", "engine_of", "one_device", "synchronize", "waitall"]
+__all__ = ["synchronize", "waitall"]
 
 
 cpdef object engine_of(int device):

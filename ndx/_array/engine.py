@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ndx._array.interchange import imported
 from ndx._lib.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -178,9 +179,11 @@ class Engine:
     # ------------------------------------------------------------ other libraries
 
     def from_other(self, x: Any) -> Any:
-        """Return an array over the memory of another library's array on a device."""
-        msg = f"{type(self).__name__} takes no arrays of other libraries"
-        raise BufferError(msg)
+        """Return an array over the memory of another library's array on a device.
+
+        By default by DLPack, whose consumers on devices without streams wait for none.
+        """
+        return imported(x)
 
     def interface(self, x: Any) -> Any:
         """Return ``__cuda_array_interface__``."""

@@ -281,7 +281,7 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
     return PyCapsule_New(&exported.unversioned, "dltensor", drop_unversioned_capsule)
 
 
-def is_read_only_export(capsule):
+def is_read_only_export(capsule: object) -> bool:
     """Whether a capsule is a new one of ours, over a read-only array."""
     cdef DLManagedTensorVersioned *tensor
     if not PyCapsule_IsValid(capsule, "dltensor_versioned"):
@@ -357,6 +357,16 @@ cdef class Imported:
             self.unversioned.deleter(self.unversioned)
 
 
+cpdef BaseArray imported(object x):
+    """Return an array over memory that another library exports by DLPack."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0), copy=None)
+    except TypeError:
+        # An exporter from before DLPack 1.0.
+        capsule = x.__dlpack__()
+    return from_dlpack_capsule(capsule)
+
+
 cdef BaseArray from_dlpack_capsule(object capsule):
     """Return an array over the memory of a capsule, which is consumed.
 
@@ -419,9 +429,9 @@ cdef BaseArray from_dlpack_capsule(object capsule):
 
 cdef object unknown_device(object kind, object number):
     return BufferError(
-        f"the array is on DLPack device ({kind}, {number}); what can be taken is on "
-        "the CPU, (1, 0)" + "".join([
-            f", or {each}, ({each.dlpack[0]}, n)" for each in KINDS if each.dlpack]))
+        f"the array is on DLPack device ({kind}, {number}); only the CPU, (1, 0)"
+        + "".join([f", and {each}, ({each.dlpack[0]}, n)" for each in KINDS
+                   if each.dlpack]) + ", can be taken")
 
 
 cdef int lay_out_tensor(BaseArray x, const DLTensor *tensor) except -1:

@@ -8,8 +8,6 @@ cimport cython
 
 import sys
 
-import numpy as np
-
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena

@@ -12,8 +12,8 @@ from ndx._api.manipulation import reshape
 from ndx._cuda.bridge import (
     address_of,
     device_index,
-    index_of,
     from_capsule,
+    index_of,
     is_contiguous,
     is_pinned,
     lend,

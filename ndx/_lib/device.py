@@ -59,6 +59,8 @@ class DeviceKind:
         Makes the engine, is it, or says where that is: ``"module:name"``.
     engine : ndx.engines.Engine or None
         Made at its first use.
+    staging : str
+        The backend of the host's memory that copies to its devices are best made from.
     backends : tuple of str
         The backends whose names take the number of a device.
     dlpack : tuple of int
@@ -73,6 +75,7 @@ class DeviceKind:
         self.of_ndx = self.in_use = False
         self.factory: Any = None
         self.engine: Any = None
+        self.staging = "host"
         self.backends: Iterable[str] = (name,)
         self.dlpack: tuple[int, ...] = ()
         self.interface: str | None = None
@@ -86,8 +89,9 @@ KINDS: list[DeviceKind] = []
 _known = {0: CPU}
 
 
-def find_kind(name: str) -> DeviceKind | None:
-    """Return the kind of devices with a name; None if there is none."""
+def find_kind(device: str) -> DeviceKind | None:
+    """Return the kind of a device, or with a name; None if there is none."""
+    name = device.partition(":")[0]
     for kind in KINDS:
         if kind.name == name:
             return kind
@@ -164,8 +168,8 @@ def find_device(device: DeviceLike) -> Device:
     if device is None or device == CPU:
         return CPU
     if isinstance(device, str):
-        name, colon, index = device.partition(":")
-        kind = find_kind(name)
+        kind = find_kind(device)
+        _, colon, index = device.partition(":")
         if kind and (index or not colon) and _is_index(index or "0"):
             return device_of(kind.first + int(index or "0"))
     others = ", ".join(f"'{kind.name}:0'" for kind in KINDS if kind.factory)

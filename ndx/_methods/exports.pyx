@@ -46,7 +46,7 @@ cdef object array_interface(BaseArray x):
 
 
 cdef object device_interface(BaseArray x):
-    """Return the array interface of the array's device; the export lasts until the array dies."""
+    """Return the interface of an array on a device; exports it until it dies."""
     if not x.block.device:
         raise AttributeError("the array is not on a GPU")
     require_usable(x)

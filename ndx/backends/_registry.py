@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ndx._lib.device import KINDS, find_device, kind_named
 from ndx._lib.errors import DeviceError
 from ndx._lib.options import option_error, options_of
-from ndx.backends import _gpus  # noqa: F401 (its row is in a table then)
+from ndx.backends import _gpus
 from ndx.backends._environment import (
     check_names,
     describe,
@@ -38,15 +38,13 @@ __all__ = [
 ]
 
 # The module and the class of each kind.
-BUILTIN = {
-    "cuda": ("cuda", "CudaBackend"),
-    "cudahost": ("pinned", "CudaHostBackend"),
-    "cudammap": ("cuda", "CudaMmapBackend"),
+_OF_THE_HOST = {
     "host": ("host", "HostBackend"),
     "mmap": ("mmap", "MmapBackend"),
     "pinned": ("pinned", "PinnedBackend"),
     "simulated": ("simulated", "SimulatedBackend"),
 }
+BUILTIN = _gpus.BACKENDS | _OF_THE_HOST
 _registered = {}
 # For each kind: the options set by the environment, which the code's own override, and
 # the variables that set them, as (name, text).
@@ -125,7 +123,9 @@ def unregister(name: str) -> None:
         msg = f"backend {name!r} {reason}; those that were registered: {known}"
         raise ValueError(msg)
     del _registered[name]
-    _shared.pop(name, None)
+    for each in list(_shared):
+        if each.partition(":")[0] == name:
+            del _shared[each]
 
 
 def get(backend: BackendLike, **options: BackendOptions) -> Backend:
@@ -221,7 +221,7 @@ def set_environment(environment, chosen):
                 del _shared[name]
     for kind in kinds:
         # The library of a device is imported only when it is used.
-        if _options.get(kind) and kind != "pinned" and _device_kind(kind) is None:
+        if _options.get(kind) and not _is_for_devices(kind):
             get(kind)
 
 
@@ -237,6 +237,11 @@ def _canonical(name):
     if kind is None:
         return name
     return variant + find_device(f"{kind}{colon}{number}").removeprefix(kind)
+
+
+def _is_for_devices(name):
+    """Whether the library of a device has the memory of a backend of ndx."""
+    return any(name in (*kind.backends, kind.staging) for kind in KINDS if kind.of_ndx)
 
 
 def _device_kind(name):
@@ -282,7 +287,7 @@ def _make(name, options):
             device = f"{of_device}:{options['device']}"
             options["fallback"] = variant_of(device, options["fallback"])
     factory = _builtin(kind) or _registered.get(kind) or _load(kind)
-    if factory is None or number and of_device is None:
+    if factory is None or (number and of_device is None):
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
         raise ValueError(msg)
     if isinstance(options.get("fallback"), str):

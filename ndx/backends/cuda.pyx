@@ -19,7 +19,7 @@ from threading import get_ident
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._pool.index cimport PoolBlock
-from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory, devices
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory
 from ndx.backends.mmap cimport file_source
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
