@@ -145,6 +145,11 @@ cdef BaseArray shared_array(object obj):
         return from_numpy(obj)
     if isinstance(obj, (str, bytes)) or is_numpy_scalar(obj):
         return None
+    return shared_foreign(obj)
+
+
+cdef BaseArray shared_foreign(object obj):
+    """Like `shared_array`, for arrays of libraries other than NumPy."""
     kind = device_kind_of(obj)
     if kind is not None:
         return engine_of(kind.first).from_other(obj)
@@ -160,7 +165,8 @@ cdef BaseArray shared_array(object obj):
 cdef object device_kind_of(object obj):
     """Return the kind of devices that another library's array is on; None: the CPU."""
     for kind in KINDS:
-        if kind.interface is not None and hasattr(obj, kind.interface):
+        interface = kind.interface
+        if interface is not None and hasattr(obj, interface):
             return kind
     if not hasattr(obj, "__dlpack_device__"):
         return None
@@ -330,16 +336,16 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None,
         raise BufferError(
             f"__dlpack_device__() of {type(x).__name__} returned {found!r}; it must be "
             "two ints, the type of the device and its number")
-    kind = kind_of_dlpack(where[0])
-    if kind is not None:
+    if where == (1, 0):
+        result = imported(x)
+    else:
+        kind = kind_of_dlpack(where[0])
+        if kind is None:
+            raise unknown_device(where[0], where[1])
         try:
             result = engine_of(kind.first).from_other(x)
         except DeviceError as error:
             raise BufferError(str(error)) from None
-    elif where == (1, 0):
-        result = imported(x)
-    else:
-        raise unknown_device(where[0], where[1])
     if wanted is not None and wanted != result.device:
         if copy is False:
             raise BufferError(

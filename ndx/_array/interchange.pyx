@@ -240,7 +240,7 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
                 "are negative, which not every consumer of DLPack takes (PyTorch ends "
                 "the process); ask with copy=True, or give it ndx.asarray(x, "
                 "copy=True)")
-    where = dlpack_device(x)
+    device = dlpack_device(x) if x.block.device else None
     exported = <Exported *>malloc(sizeof(Exported))
     if exported == NULL:
         raise MemoryError("no memory for a DLPack capsule")
@@ -254,7 +254,8 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor
     tensor.data = data_of(x)
-    tensor.device.device_type, tensor.device.device_id = where
+    tensor.device.device_type = DL_CPU if device is None else device[0]
+    tensor.device.device_id = 0 if device is None else device[1]
     tensor.ndim = x.ndim
     tensor.dtype.code = dlpack_code(x.dtype)
     tensor.dtype.bits = <uint8_t>(8 * itemsize_of[x.dtype])

@@ -139,12 +139,12 @@ def kind_of_dlpack(device_type: int) -> DeviceKind | None:
 
 def device_of(number: int) -> Device:
     """Return the device with a number; 0 is the CPU."""
-    device = _known.get(number)
-    if device is None:
+    try:
+        return _known[number]
+    except KeyError:
         kind = kind_at(number)
         device = Device(f"{kind.name}:{number - kind.first}")
-        device = _known.setdefault(number, device)
-    return device
+        return _known.setdefault(number, device)
 
 
 def number_of(device: Device | str) -> int:

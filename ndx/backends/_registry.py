@@ -76,12 +76,14 @@ def register(name: str, factory: Callable[..., Backend]) -> None:
         The name for ``ndx.use(name)``; a Python identifier.
     factory : callable
         Called with the options of ``ndx.use``, returns a `Backend`. A class
-        derived from `PythonBackend` or `Backend` will do.
+        derived from `PythonBackend` or `Backend` will do. If it has an attribute
+        ``device_kind``, that is the kind of devices whose memory it gives: names take
+        the number of a device then, ``"toy:1"``, which is the option ``device=1``.
 
     Raises
     ------
     ValueError
-        If the name is taken or not an identifier.
+        If the name is taken, or it or that of the kind is not an identifier.
     TypeError
         If `factory` can't be called.
     """
@@ -97,6 +99,9 @@ def register(name: str, factory: Callable[..., Backend]) -> None:
             "yours under another name"
         )
         raise ValueError(msg)
+    device_kind = getattr(factory, "device_kind", None)
+    if device_kind is not None:
+        kind_named(device_kind)
     if name in _registered or _registered.setdefault(name, factory) is not factory:
         msg = (
             f"backend {name!r} is already registered: take another name, or forget "

@@ -64,6 +64,10 @@ def test_a_backend_places_new_arrays():
         ndx.ones(1000)
     with ndx.use(ToyBackend(device=1)):
         check(ndx.ones(2) * 2, 2 * np.ones(2), "toy:1")
+    with ndx.use(ndx.memory.TrackingAdaptor("toy")) as tracked:
+        x = ndx.ones(2)
+        assert tracked.stats()["allocated_count"] == 1
+    check(x + 1, 2 * np.ones(2))
 
 
 def test_elementwise():
@@ -404,6 +408,23 @@ def test_names_of_devices():
     for number in (-1, 1000, "0", True):
         with pytest.raises(ValueError, match="numbers 0 to 999"):
             ToyBackend(device=number)
+
+
+def test_a_kind_is_known_by_its_backend():
+    class Doll(ToyBackend):
+        device_kind = "puppet"
+
+    with pytest.raises(ValueError, match="no device 'puppet:3'"):
+        ndx.empty(3, device="puppet:3")
+    ndx.backends.register("puppet", Doll)
+    assert ndx.empty(3, device="puppet:3").device == "puppet:3"
+    ndx.backends.unregister("puppet")
+    with pytest.raises(ValueError, match="unknown backend 'puppet:4'"):
+        ndx.empty(3, device="puppet:4")
+    Doll.device_kind = "a puppet"
+    with pytest.raises(ValueError, match="'a puppet' can't be a kind of devices"):
+        ndx.backends.register("puppet", Doll)
+    assert "puppet" not in ndx.backends.available()
 
 
 def test_a_backend_that_is_of_another_kind():
