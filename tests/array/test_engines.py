@@ -1,6 +1,8 @@
 """Engines by kind of device: one from outside of ndx computes, or says why not."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -436,3 +438,23 @@ def test_a_backend_that_is_of_another_kind():
     ndx.backends.register("toy", factory)
     with pytest.raises(TypeError, match="returned memory of 'game:0', not of a device"):
         ndx.empty(3, device="toy:0")
+
+
+# Those of GPUs, and tables of modules by name.
+NAMING = ("_cuda/", "cuda.py", "backends/cuda.", "backends/pinned.", "backends/_cupy.",
+          "backends/_gpus.py", "__init__.py", "backends/__init__.py")  # fmt: skip
+DOCUMENTATION = re.compile(r'(?s)""".*?"""|#[^\n]*')
+NAME = re.compile(r'"cuda[^"\n]*"|DL_CUDA')
+
+
+def test_only_the_files_of_gpus_name_their_kind():
+    """The others ask the table of kinds, so that one more needs no change in them."""
+    root = Path(ndx.__file__).parent
+    found = set()
+    for path in root.rglob("*.p[yx]*"):
+        if path.suffix in (".py", ".pyx", ".pxd"):
+            code = DOCUMENTATION.sub("", path.read_text(encoding="utf-8"))
+            if NAME.search(code):
+                found.add(path.relative_to(root).as_posix())
+    assert "backends/_gpus.py" in found
+    assert not {name for name in found if not name.startswith(NAMING)}
