@@ -38,7 +38,7 @@ from os import environ as _environ
 from ndx._lib import built as _built
 
 # isort: split
-from ndx import _cuda, backends
+from ndx import backends
 from ndx._api import elementwise as _elementwise
 from ndx._api.creation import *
 from ndx._api.creation_from_data import *
@@ -56,7 +56,6 @@ from ndx._api.searching import *
 from ndx._api.sorting import *
 from ndx._api.statistical import *
 from ndx._api.utility import *
-from ndx._array.dispatch import set_engine as _set_engine
 from ndx._array.dispatch import synchronize, waitall
 from ndx._capi import get_include
 from ndx._compute.passes.settings import passes
@@ -92,6 +91,7 @@ _LATER = {
     "WorkspacePlan": "ndx._pipelines.workspace_plan",
     "__array_namespace_info__": "ndx._api.inspection",
     "cuda": "ndx.cuda",
+    "engines": "ndx.engines",
     "evaluate": "ndx._pipelines.evaluation",
     "fft": "ndx.fft",
     "fuse": "ndx._fusing.function",
@@ -118,7 +118,6 @@ _load_first("ndx._numpy.functions")
 _load_first("ndx._numpy.indexed_functions")
 _load_first("ndx._numpy.linalg_functions")
 _load_first("ndx._numpy.order_statistics")
-_set_engine(_cuda.load)
 _name_functions(globals(), vars(backends))
 # Each version has all of the one before.
 _set_namespace(

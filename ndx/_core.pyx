@@ -38,7 +38,7 @@ from ndx._methods.display cimport (
     html_of, item_of, list_of, read_scalar, readable, scalar_of, text_of, text_of_dead,
 )
 from ndx._methods.exports cimport (
-    array_interface, as_numpy, cuda_array_interface, export_dlpack,
+    array_interface, as_numpy, device_interface, export_dlpack,
 )
 from ndx._methods.files cimport commit, flush
 from ndx._methods.indexing cimport get_item, items_of, set_item
@@ -752,7 +752,7 @@ cdef class NDArray(NumPyMethods):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """CUDA's array interface; exports the memory until the array dies."""
-        return cuda_array_interface(self)
+        return device_interface(self)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any,
                         **kwargs: Any) -> Any:

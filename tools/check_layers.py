@@ -23,8 +23,8 @@ LAYERS = [
     ("_compiled",),
     ("_lib",), ("_files",), ("backends",), ("_blocks",), ("_arenas",), ("_context",),
     ("_array",), ("_workspaces",), ("_recording",), ("_compute",), ("_methods",),
-    ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
-    ("_fusing",), ("_cuda", "cuda"),
+    ("_core",), ("_api", "linalg", "fft", "random", "engines", "_capi"), ("_numpy",),
+    ("numpy",), ("_fusing",), ("_cuda", "cuda"),
     ("memory",), ("__init__",), ("_pipelines", "metrics", "parallel"),
     ("_clusters", "distributed"),
     ("_borders", "_library_borders", "array_api_compat", "dask", "einops", "h5py",
@@ -36,7 +36,7 @@ LAYERS = [
 # (importer, imported) patterns of imports allowed in functions: lazy imports.
 LAZY = {
     ("_api.data_types", "_api.limits"), ("backends", "backends.*"),
-    ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
+    ("cuda", "_cuda.*"),
     ("_fusing.function", "_fusing.explaining"),
     ("_fusing.function", "_fusing.recording"),
     ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),

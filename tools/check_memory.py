@@ -59,6 +59,7 @@ ADDRESSES = {
     "_array.storage:stale_error": _NOTHING_READ,
     "_array.storage:find_block_loss": _NOTHING_READ,
     "_capi:acquire": _EXPORT,
+    "_array.interchange:export": _EXPORT,
     "_array.interchange:fill_buffer": _EXPORT,
     "_array.interchange:to_dlpack": _EXPORT,
     "_compute.numpy_results:lies_within": _NOTHING_READ,

@@ -32,6 +32,11 @@ IN_PYTHON = {
     "ndx/numpy/linalg.py": from_numpy.namespace,
     "ndx/numpy/random.py": from_numpy.namespace,
 }
+# Which tables have the backends of ndx.
+BACKENDS = {
+    "ndx/backends/_gpus.py": "BACKENDS",
+    "ndx/backends/_registry.py": "_OF_THE_HOST",
+}
 # What stubs name beside what annotations do.
 TYPING = {
     "ClassVar": "from typing import ClassVar",
@@ -145,10 +150,10 @@ def make() -> dict[Path, str]:
             if isinstance(node, ast.ClassDef):
                 known[node.name] = f"from {module} import {node.name}"
                 classes[module, node.name] = node
-    registry = from_python.constants(ROOT / "ndx/backends/_registry.py")["BUILTIN"]
     kinds = {
         kind: classes[f"ndx.backends.{module}", name]
-        for kind, (module, name) in registry.items()
+        for path, table in BACKENDS.items()
+        for kind, (module, name) in from_python.constants(ROOT / path)[table].items()
     }
     kinds[ANY_OTHER] = classes["ndx.backends.pooled", "PooledBackend"]
     found = {}
@@ -160,7 +165,8 @@ def make() -> dict[Path, str]:
 
 def sources() -> list[Path]:
     """Return what the stubs are made from."""
-    package = [*(ROOT / "ndx").rglob("*.pyx"), *(ROOT / name for name in IN_PYTHON)]
+    package = [*(ROOT / "ndx").rglob("*.pyx")]
+    package += [ROOT / name for name in (*IN_PYTHON, *BACKENDS)]
     tools = [*(ROOT / "tools/stubs").glob("*.py"), Path(__file__)]
     return [*package, *tools, ROOT / "ndx/_typing.pyi"]
 

@@ -49,6 +49,7 @@ CHAPTERS = {
 MODULES = {
     "memory": "Memory in use",
     "backends": "Kinds of memory",
+    "engines": "What computes on devices",
     "linalg": "Linear algebra",
     "fft": "Fourier transforms",
     "random": "Random numbers",

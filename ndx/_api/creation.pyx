@@ -8,7 +8,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_of
 from ndx._array.pinning cimport Compute, Operands, compute_on, put
 from ndx._array.storage cimport (
     BaseArray, new_array, new_empty, new_like, new_view, set_layout,
@@ -29,7 +29,7 @@ from ndx._lib.layout cimport (
 from ndx._methods.values cimport is_integer
 
 from ndx._compute.numpy_calls import as_int, on_device
-from ndx._lib.device import CPU, find_device, number_of
+from ndx._lib.device import CPU, device_of, find_device, number_of
 from ndx._methods.exact import integers_between, require_integers
 
 __all__ = [
@@ -369,7 +369,7 @@ def placed(x, device):
     Computing on the CPU makes the values bit-identical on all devices.
     """
     cdef int where = device_of_new(device)
-    return device_engine().upload(x, where) if where else x
+    return engine_of(where).upload(x, device_of(where)) if where else x
 
 
 # ---- matrices and grids --------------------------------------------------------------

@@ -7,8 +7,8 @@ from operator import index
 import numpy as np
 
 from ndx._api.creation cimport fill_checked, scalar_default
-from ndx._array.dispatch cimport device_engine, is_on_device
-from ndx._array.interchange cimport from_dlpack_capsule
+from ndx._array.dispatch cimport engine_of, is_on_device
+from ndx._array.interchange cimport imported, unknown_device
 from ndx._array.storage cimport (
     BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view,
     require_usable,
@@ -28,11 +28,9 @@ from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.values cimport integers_of, is_integer, numpy_scalar
 
 from ndx._api.manipulation import stack
-from ndx._lib.device import device_of, find_device
+from ndx._lib.device import KINDS, device_of, find_device, kind_of_dlpack
 from ndx._lib.errors import DeviceError
 
-# DLPack's device types of CUDA: kDLCUDA and kDLCUDAManaged.
-cdef tuple DLPACK_CUDA = (2, 13)
 
 __all__ = ["asarray", "from_dlpack"]
 
@@ -128,7 +126,7 @@ cdef BaseArray moved(BaseArray x, int where, int code, object copy, object order
     if code != x.dtype:
         x = cast(x, code)
     x = (<object>x).to_device(device_of(where)) if x.block.device else \
-        device_engine().upload(x, where)
+        engine_of(where).upload(x, device_of(where))
     return x if lies_in(x, order) else cast_ordered(x, code, order)
 
 
@@ -147,10 +145,16 @@ cdef BaseArray shared_array(object obj):
         return from_numpy(obj)
     if isinstance(obj, (str, bytes)) or is_numpy_scalar(obj):
         return None
-    if is_gpu_array(obj):
-        return device_engine().from_other(obj)
+    return shared_foreign(obj)
+
+
+cdef BaseArray shared_foreign(object obj):
+    """Like `shared_array`, for arrays of libraries other than NumPy."""
+    kind = device_kind_of(obj)
+    if kind is not None:
+        return engine_of(kind.first).from_other(obj)
     if hasattr(obj, "__dlpack__"):
-        return imported(obj, None)
+        return imported(obj)
     if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
         return from_numpy(np.asarray(obj))
     if PyObject_CheckBuffer(obj):
@@ -158,14 +162,17 @@ cdef BaseArray shared_array(object obj):
     return None
 
 
-cdef bint is_gpu_array(object obj) except -1:
-    """Whether another library's array is in the memory of a GPU."""
-    if hasattr(obj, "__cuda_array_interface__"):
-        return True
+cdef object device_kind_of(object obj):
+    """Return the kind of devices that another library's array is on; None: the CPU."""
+    for kind in KINDS:
+        interface = kind.interface
+        if interface is not None and hasattr(obj, interface):
+            return kind
     if not hasattr(obj, "__dlpack_device__"):
-        return False
+        return None
     where = obj.__dlpack_device__()
-    return isinstance(where, tuple) and len(where) == 2 and where[0] in DLPACK_CUDA
+    return kind_of_dlpack(where[0]) if isinstance(where, tuple) and len(where) == 2 \
+        else None
 
 
 cdef BaseArray converted(object obj, int code, object copy):
@@ -253,7 +260,7 @@ cdef BaseArray stacked(object obj, int device):
         return stack([stacked(item, device) for item in obj])
     if is_on_device(obj):
         return obj
-    return device_engine().upload(np.asarray(obj), device)
+    return engine_of(device).upload(np.asarray(obj), device_of(device))
 
 
 cdef object unwrapped(object obj, int depth=0):
@@ -277,18 +284,6 @@ cdef object unwrapped(object obj, int depth=0):
     if depth and (<BaseArray>obj).ndim == 0:
         return numpy_scalar(<BaseArray>obj)
     return numpy_view(<BaseArray>obj)
-
-
-cdef BaseArray imported(object x, object copy):
-    """Return an array over memory that another library exports by DLPack."""
-    try:
-        capsule = x.__dlpack__(max_version=(1, 0), copy=copy)
-    except TypeError:
-        # An exporter from before DLPack 1.0.
-        if copy:
-            raise
-        capsule = x.__dlpack__()
-    return from_dlpack_capsule(capsule)
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None,
@@ -341,17 +336,16 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None,
         raise BufferError(
             f"__dlpack_device__() of {type(x).__name__} returned {found!r}; it must be "
             "two ints, the type of the device and its number")
-    if where[0] in DLPACK_CUDA:
+    if where == (1, 0):
+        result = imported(x)
+    else:
+        kind = kind_of_dlpack(where[0])
+        if kind is None:
+            raise unknown_device(where[0], where[1])
         try:
-            result = device_engine().from_other(x)
+            result = engine_of(kind.first).from_other(x)
         except DeviceError as error:
             raise BufferError(str(error)) from None
-    elif where == (1, 0):
-        result = imported(x, None)
-    else:
-        raise BufferError(
-            f"the array is on DLPack device {where}; only the CPU, (1, 0), and GPUs, "
-            "(2, n), can be taken")
     if wanted is not None and wanted != result.device:
         if copy is False:
             raise BufferError(

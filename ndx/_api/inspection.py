@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ndx._api import data_types
-from ndx._lib.device import CPU, device_of, find_device
-from ndx.backends._cupy import count_devices
+from ndx._array.dispatch import engine_of
+from ndx._lib.device import CPU, KINDS, device_of, find_device
 
 if TYPE_CHECKING:
     from ndx._lib.device import Device
@@ -71,7 +71,12 @@ class NamespaceInfo:
         -------
         tuple of Device
         """
-        return tuple(device_of(number) for number in range(1 + count_devices()))
+        found = [CPU]
+        for kind in KINDS:
+            if kind.factory is not None:
+                count = engine_of(kind.first).device_count()
+                found += [device_of(kind.first + index) for index in range(count)]
+        return tuple(found)
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
         """Return the default data types.

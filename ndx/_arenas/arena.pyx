@@ -35,6 +35,7 @@ from ndx.backends.persistent_file cimport FileBackend
 from ndx import backends
 from ndx._lib.errors import OutOfMemoryError, WorkspaceError
 from ndx._lib.sizes import format_size
+from ndx.backends._registry import variant_of
 
 
 # ---- What does not fit an arena: the policy ``spill`` --------------------------------
@@ -57,7 +58,7 @@ cdef class Spill:
         self.fails = policy == "fail"
         if policy in ("host", "mmap"):
             if backend.device_number:
-                self.beyond = backends.get(f"cuda{policy}:{backend.device_number - 1}")
+                self.beyond = backends.get(variant_of(backend.device, policy))
             else:
                 self.backend = backends.get("mmap")
 

@@ -8,6 +8,7 @@ from ndx._blocks.block cimport Block, BlockParent, Note, block_note, block_origi
 from ndx.backends.base cimport Backend
 
 from ndx._lib.call_site import current_line
+from ndx._lib.device import find_kind
 from ndx._lib.errors import WorkspaceError
 
 cdef enum:
@@ -109,6 +110,10 @@ cdef int check_policies(str name, Backend backend, config, home) except -1:
                     f"workspace {name!r}: {policy} is for the memory of a GPU, and "
                     f"that of {backend.name!r} is the host's already")
         return 0
+    if config.mirror == "host" and find_kind(backend.device).staging == "host":
+        raise WorkspaceError(
+            f"workspace {name!r}: mirror='host' is for devices that copy from "
+            f"page-locked memory, not for {backend.device!r}")
     for policy, wanted in (("debug=True", config.debug), ("path=", home is not None)):
         if wanted:
             raise WorkspaceError(

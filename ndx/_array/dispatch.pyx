@@ -1,34 +1,86 @@
 """Device dispatch: functions hand arrays on a device to the device's engine.
 
 The CPU's code cannot read a device's memory. A function of the namespace therefore
-checks its arguments, and calls the engine if an operand is on a device. The engine is
-in a higher room, which registers its loader, so this module does not import it.
+checks its arguments, and calls the engine if an operand is on a device. There is one
+for each kind of devices, which is loaded at its first use (`_array.engine`).
 """
 
+from numpy cimport ndarray
+
 from ndx._array.storage cimport BaseArray, is_array
+from ndx._lib.dtypes cimport DEEPEST
 from ndx.backends.base cimport devices
 
-from ndx._lib.device import CPU, find_device
+from ndx._array.engine import load_engine
+from ndx._lib.device import CPU, KINDS, device_of, find_device, kind_at, number_of
 from ndx.backends import _pressure
 
-__all__ = ["set_engine", "synchronize", "waitall"]
-
-cdef object engine = None        # an `ndx._array.engine.Engine`
-cdef object load_engine = None   # returns it
+__all__ = ["synchronize", "waitall"]
 
 
-def set_engine(load: Callable[[], Any]) -> None:
-    """Register the function that returns the engine; it is called lazily, once."""
-    global engine, load_engine
-    engine, load_engine = None, load
+cpdef object engine_of(int device):
+    """Return the engine of a device by its number, an `ndx._array.engine.Engine`."""
+    kind = kind_at(device)
+    engine = kind.engine
+    return load_engine(kind) if engine is None else engine
 
 
-cdef object device_engine():
-    """Return the engine of all devices, an `ndx._array.engine.Engine`."""
-    global engine
-    if engine is None:
-        engine = load_engine()
-    return engine
+cdef object engine_for(object name, tuple values):
+    """Return the engine of the one device on which all arrays among the values are."""
+    return engine_of(one_device(name, values))
+
+
+cpdef int one_device(object name, object values) except -1:
+    """Return the number of the one device on which all arrays among the values are.
+
+    Raises
+    ------
+    ValueError
+        If some are on the CPU, or on another device.
+    """
+    cdef set found = set()
+    cdef list where
+    collect(values, found)
+    if len(found) == 1:
+        (number,) = found
+        if number:
+            return number
+    where = sorted([str(device_of(number)) for number in found])
+    raise ValueError(
+        f"{name}: the arrays are on different devices ({', '.join(where)}), and none "
+        "is moved by itself: bring them together by "
+        f"x.to_device({where[len(where) - 1]!r})")
+
+
+cdef int collect(object value, set found, int depth=0) except -1:
+    """Add the numbers of the devices of the arrays in an argument; 0 is the CPU."""
+    if depth == DEEPEST:
+        return 0
+    if is_array(value):
+        found.add((<BaseArray>value).block.device)
+    elif isinstance(value, ndarray):
+        found.add(0)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            collect(item, found, depth + 1)
+    elif isinstance(value, dict):
+        collect(tuple(value.values()), found, depth + 1)
+    return 0
+
+
+cpdef int device_among(object value, int depth=0) except -1:
+    """Return the number of the device of an array in an argument; 0: none is on one."""
+    cdef int found
+    if is_array(value):
+        return (<BaseArray>value).block.device
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if depth < DEEPEST and isinstance(value, (tuple, list)):
+        for item in value:
+            found = device_among(item, depth + 1)
+            if found:
+                return found
+    return 0
 
 
 cdef bint is_on_device(object x) noexcept:
@@ -68,10 +120,14 @@ def synchronize(device: DeviceLike = None) -> None:
     >>> import ndx
     >>> ndx.synchronize()
     """
-    if device is not None and find_device(device) == CPU:
-        return
-    if device is not None or devices.in_use:
-        device_engine().synchronize(device)
+    if device is not None:
+        device = find_device(device)
+        if device != CPU:
+            engine_of(number_of(device)).synchronize(device)
+    elif devices.in_use:
+        for kind in KINDS:
+            if kind.in_use and kind.factory is not None:
+                engine_of(kind.first).synchronize()
 
 
 def waitall(*, trim: bool = False) -> None:

@@ -1,17 +1,38 @@
 """The contract of engines, which compute on devices: the methods of one class."""
 
-from typing import Any
+from __future__ import annotations
 
-__all__ = ["Engine"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ndx._array.interchange import imported
+from ndx._lib.errors import DeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ndx._lib.device import DeviceKind
+
+__all__ = ["Engine", "check_engine", "load_engine"]
 
 
 class Engine:
     """Computes on the devices of one kind, and copies to and from them.
 
-    The functions of the namespace check their arguments, and then call the engine if an
-    operand or the new array is on a device. All methods raise ValueError if arrays are
-    on different devices, and OutOfMemoryError if memory is short. New arrays are
-    allocated from the device's current workspace or backend.
+    Base class of engines; `ndx.engines.register` makes one known. The functions of the
+    namespace check their arguments, and then call the engine if an operand or the new
+    array is on a device. All arrays of a call are on one device then; others raise
+    ValueError before.
+
+    An engine has to override `compute`, `elementwise`, `get_item`, `set_item`, `fill`,
+    `copy_into`, `upload` and `to_device`. It makes new arrays on the device of the
+    operands (``ndx.empty(..., device=...)``), in whose current workspace or backend
+    they so are, and finds the memory of arrays by `ndx.engines.export`. What it can't
+    compute raises NotImplementedError, with what to do instead.
+
+    See Also
+    --------
+    ndx.engines.register : with an example.
     """
 
     # ------------------------------------------------------------ computing
@@ -48,8 +69,21 @@ class Engine:
         raise NotImplementedError
 
     def matmul(self, x1: Any, x2: Any, out: Any = None) -> Any:
-        """Compute a product of arrays of one dtype, none 0-d; see `elementwise`."""
-        raise NotImplementedError
+        """Compute a product of arrays of one dtype, none 0-d; see `elementwise`.
+
+        By default that is `compute`, and a copy for `out`.
+        """
+        result = self.compute("matmul", x1, x2)
+        if out is None:
+            return result
+        if out.shape != result.shape:
+            msg = (
+                f"matmul: the output has shape {out.shape}, but the product has shape "
+                f"{result.shape}"
+            )
+            raise ValueError(msg)
+        self.copy_into(out, result)
+        return out
 
     def numpy_function(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Compute a function, or a method of `numpy.ndarray`, that only NumPy has.
@@ -63,8 +97,17 @@ class Engine:
             The arguments as they were given. A method's first one is its array.
         kwargs : dict
             The same.
+
+        Raises
+        ------
+        TypeError
+            By default: the engine has no such function.
         """
-        raise NotImplementedError
+        msg = (
+            f"{type(self).__name__} has no numpy.{name}; compute on the CPU: "
+            "x.to_device('cpu')"
+        )
+        raise TypeError(msg)
 
     def fused(self, program: Any) -> Any:
         """Return a function that computes a program of `ndx.fuse`.
@@ -81,9 +124,11 @@ class Engine:
         Raises
         ------
         NotImplementedError
-            If it has a step that can't be fused; the message says which.
+            If it has a step that can't be fused; the message says which. The function
+            then runs as it is. By default always.
         """
-        raise NotImplementedError
+        msg = f"{type(self).__name__} fuses nothing"
+        raise NotImplementedError(msg)
 
     # ------------------------------------------------------------ elements
 
@@ -105,37 +150,122 @@ class Engine:
         """Copy the elements of `x`, broadcast and cast, into `out`."""
         raise NotImplementedError
 
-    def upload(self, x: Any, device: int, *, detached: bool = False) -> Any:
+    def upload(self, x: Any, device: Any, *, detached: bool = False) -> Any:
         """Copy an array on the CPU, an NDArray or a NumPy array, to a device.
 
         Parameters
         ----------
         x : NDArray or numpy.ndarray
-        device : int
-            The device's number.
+        device : Device
         detached : bool
             Whether the copy is outside of all workspaces.
         """
         raise NotImplementedError
 
     def to_device(self, x: Any, device: Any, *, stream: Any = None) -> Any:
-        """Return a copy on another device or, once `x` is computed, on the CPU."""
+        """Return a copy on another device or, once `x` is computed, on the CPU.
+
+        Parameters
+        ----------
+        x : NDArray
+            On the CPU, or on a device of this kind.
+        device : Device
+            The CPU, or a device of this kind.
+        stream : optional
+            What the user gave; an engine without streams refuses all but None.
+        """
         raise NotImplementedError
 
     # ------------------------------------------------------------ other libraries
 
     def from_other(self, x: Any) -> Any:
-        """Return an array over the memory of another library's array on a device."""
-        raise NotImplementedError
+        """Return an array over the memory of another library's array on a device.
+
+        By default by DLPack, whose consumers on devices without streams wait for none.
+        """
+        return imported(x)
 
     def interface(self, x: Any) -> Any:
         """Return ``__cuda_array_interface__``."""
-        raise NotImplementedError
+        msg = "the array is not on a GPU of NVIDIA's"
+        raise AttributeError(msg)
 
     def hand_to_stream(self, x: Any, stream: Any) -> Any:
         """Let the stream of a DLPack consumer wait until `x` is computed."""
-        raise NotImplementedError
+        if stream not in (None, -1):
+            msg = f"{type(self).__name__} has no streams; got stream={stream!r}"
+            raise BufferError(msg)
+
+    # ------------------------------------------------------------ devices
+
+    def device_count(self) -> int:
+        """Return the number of devices, which are numbered from 0."""
+        return 1
 
     def synchronize(self, device: Any = None) -> Any:
-        """Wait until a device, or each device in use, is done."""
-        raise NotImplementedError
+        """Wait until a device, or each device in use, is done.
+
+        By default nothing: the other methods return when they are done.
+        """
+
+
+_REQUIRED = (
+    "compute",
+    "elementwise",
+    "get_item",
+    "set_item",
+    "fill",
+    "copy_into",
+    "upload",
+    "to_device",
+)
+
+
+def check_engine(kind: str, engine: object) -> None:
+    """Raise TypeError if an engine, or a class, lacks a part of the contract."""
+    of = engine if isinstance(engine, type) else type(engine)
+    if not issubclass(of, Engine):
+        msg = (
+            f"the engine of {kind!r} must derive from ndx.engines.Engine, which "
+            f"{of.__name__} does not"
+        )
+        raise TypeError(msg)
+    lacks = [name for name in _REQUIRED if getattr(of, name) is getattr(Engine, name)]
+    if lacks:
+        msg = (
+            f"the engine of {kind!r}, {of.__name__}, lacks {', '.join(lacks)}: "
+            "ndx.engines.Engine says what each has to do"
+        )
+        raise TypeError(msg)
+
+
+def load_engine(kind: DeviceKind) -> Engine:
+    """Return the engine of a kind of devices; the first call makes it.
+
+    Raises
+    ------
+    DeviceError
+        If none is registered.
+    TypeError
+        If what was registered makes none.
+    """
+    made: Any = kind.factory
+    if made is None:
+        msg = (
+            f"there is no engine for devices of kind {kind.name!r}, so nothing is "
+            f"computed on {kind.name + ':0'!r}, and nothing copied to it or from it: "
+            f"give one to ndx.engines.register({kind.name!r}, ...), or import the "
+            "package that does"
+        )
+        raise DeviceError(msg)
+    if isinstance(made, str):
+        module, _, name = made.partition(":")
+        made = getattr(import_module(module), name)
+    if not isinstance(made, Engine):
+        maker: Callable[[], Engine] = made
+        made = maker()
+        check_engine(kind.name, made)
+    # Without a lock, since it runs code of others: the first that is done is taken.
+    if kind.engine is None:
+        kind.engine = made
+    return kind.engine

@@ -10,14 +10,16 @@ from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
 )
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport (
+    int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t, uintptr_t,
+)
 from libc.stdlib cimport free, malloc
 
 import numpy as np
 
 from ndx._array.storage cimport (
-    BaseArray, bare_array, data_of, export_array, guard_export, require_live, set_base,
-    set_layout,
+    BaseArray, bare_array, data_of, export_array, guard_export, is_array,
+    require_live, require_usable, set_base, set_layout,
 )
 from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
 from ndx._lib.dtypes cimport (
@@ -28,6 +30,9 @@ from ndx._lib.layout cimport (
     MAXDIMS, check_reach, count_elements, fill_c_strides, shape_tuple,
 )
 
+from ndx._lib.device import KINDS, MOST, kind_at, kind_of_dlpack
+
+__all__ = ["export", "is_read_only_export"]
 
 # ---- The buffer protocol -------------------------------------------------------------
 # Each buffer pins the bytes under the array until its consumer releases it. Two kinds
@@ -88,6 +93,50 @@ cdef void release_buffer(Py_buffer *buffer) noexcept:
     export_free(<Export *>buffer.internal)
 
 
+# ---- Engines -------------------------------------------------------------------------
+
+def export(x: NDArray, /) -> tuple[int, object]:
+    """Return where an array's memory is, and what keeps it in place.
+
+    Parameters
+    ----------
+    x : NDArray
+        On any device.
+
+    Returns
+    -------
+    address : int
+        Of the first element, on the array's device.
+    held : object
+        The memory stays what it is while this object lives, as that of a NumPy view.
+
+    Raises
+    ------
+    StaleArrayError
+        If the scope that `x` was made in has ended.
+    TypeError
+        If `x` is no array.
+
+    Notes
+    -----
+    For engines, which compute on that memory. ``x.strides`` are in bytes.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> import ndx
+    >>> x = ndx.arange(3)
+    >>> address, held = ndx.engines.export(x)
+    >>> ctypes.c_int64.from_address(address + 2 * x.itemsize).value
+    2
+    """
+    if not is_array(x):
+        raise TypeError(f"export takes an NDArray, not {type(x).__name__}")
+    require_usable(x)
+    guard = guard_export(x)
+    return <uintptr_t>data_of(x), guard
+
+
 # ---- DLPack --------------------------------------------------------------------------
 # Each capsule pins the bytes under the array until its consumer releases it.
 #
@@ -136,8 +185,6 @@ cdef struct DLManagedTensorVersioned:
 
 cdef enum:
     DL_CPU = 1
-    DL_CUDA = 2
-    MOST_GPUS = 1000
     DL_CODE_INT = 0
     DL_CODE_UINT = 1
     DL_CODE_FLOAT = 2
@@ -160,7 +207,12 @@ cdef struct Exported:
 
 cdef tuple dlpack_device(BaseArray x):
     if x.block.device:
-        return (DL_CUDA, x.block.device - 1)
+        kind = kind_at(x.block.device)
+        if not kind.dlpack:
+            raise BufferError(
+                f"devices of kind {kind.name!r} have no type in DLPack (it is given to "
+                "ndx.engines.register); x.to_device('cpu') returns a copy that has one")
+        return (kind.dlpack[0], x.block.device - kind.first)
     return (DL_CPU, 0)
 
 
@@ -188,6 +240,7 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
                 "are negative, which not every consumer of DLPack takes (PyTorch ends "
                 "the process); ask with copy=True, or give it ndx.asarray(x, "
                 "copy=True)")
+    device = dlpack_device(x) if x.block.device else None
     exported = <Exported *>malloc(sizeof(Exported))
     if exported == NULL:
         raise MemoryError("no memory for a DLPack capsule")
@@ -201,8 +254,8 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor
     tensor.data = data_of(x)
-    tensor.device.device_type = DL_CUDA if x.block.device else DL_CPU
-    tensor.device.device_id = x.block.device - 1 if x.block.device else 0
+    tensor.device.device_type = DL_CPU if device is None else device[0]
+    tensor.device.device_id = 0 if device is None else device[1]
     tensor.ndim = x.ndim
     tensor.dtype.code = dlpack_code(x.dtype)
     tensor.dtype.bits = <uint8_t>(8 * itemsize_of[x.dtype])
@@ -229,7 +282,7 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
     return PyCapsule_New(&exported.unversioned, "dltensor", drop_unversioned_capsule)
 
 
-def is_read_only_export(capsule):
+def is_read_only_export(capsule: object) -> bool:
     """Whether a capsule is a new one of ours, over a read-only array."""
     cdef DLManagedTensorVersioned *tensor
     if not PyCapsule_IsValid(capsule, "dltensor_versioned"):
@@ -305,6 +358,16 @@ cdef class Imported:
             self.unversioned.deleter(self.unversioned)
 
 
+cpdef BaseArray imported(object x):
+    """Return an array over memory that another library exports by DLPack."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0), copy=None)
+    except TypeError:
+        # An exporter from before DLPack 1.0.
+        capsule = x.__dlpack__()
+    return from_dlpack_capsule(capsule)
+
+
 cdef BaseArray from_dlpack_capsule(object capsule):
     """Return an array over the memory of a capsule, which is consumed.
 
@@ -314,7 +377,7 @@ cdef BaseArray from_dlpack_capsule(object capsule):
     cdef Imported owner = Imported.__new__(Imported)
     cdef DLTensor *tensor
     cdef bint readonly = False
-    cdef int dtype
+    cdef int dtype, device = 0
     cdef BaseArray x
     owner.capsule = capsule
     if PyCapsule_IsValid(capsule, "dltensor_versioned"):
@@ -336,13 +399,11 @@ cdef BaseArray from_dlpack_capsule(object capsule):
         raise BufferError(
             "not a DLPack capsule, or one that was consumed already; ask "
             "__dlpack__() for another")
-    if tensor.device.device_type not in (DL_CPU, DL_CUDA) or (
-            tensor.device.device_type == DL_CUDA
-            and not 0 <= tensor.device.device_id < MOST_GPUS):
-        raise BufferError(
-            f"the tensor is on DLPack device ({tensor.device.device_type}, "
-            f"{tensor.device.device_id}); only the CPU, (1, 0), and GPUs, (2, n), can "
-            "be taken")
+    if tensor.device.device_type != DL_CPU:
+        kind = kind_of_dlpack(tensor.device.device_type)
+        if kind is None or not 0 <= tensor.device.device_id < MOST:
+            raise unknown_device(tensor.device.device_type, tensor.device.device_id)
+        device = kind.first + tensor.device.device_id
     dtype = code_of_dlpack(tensor.dtype)
     if tensor.ndim > MAXDIMS or tensor.ndim < 0:
         raise BufferError(f"the tensor has {tensor.ndim} axes; at most {MAXDIMS}")
@@ -361,10 +422,17 @@ cdef BaseArray from_dlpack_capsule(object capsule):
             "on the exporting side")
     x.block = block_wrap(<char *>tensor.data + tensor.byte_offset,
                          x.size * itemsize_of[dtype], readonly, None)
-    if tensor.device.device_type == DL_CUDA:
-        block_set_device(x.block, tensor.device.device_id + 1)
+    if device:
+        block_set_device(x.block, device)
     set_base(x, owner)
     return x
+
+
+cdef object unknown_device(object kind, object number):
+    return BufferError(
+        f"the array is on DLPack device ({kind}, {number}); only the CPU, (1, 0)"
+        + "".join([f", and {each}, ({each.dlpack[0]}, n)" for each in KINDS
+                   if each.dlpack]) + ", can be taken")
 
 
 cdef int lay_out_tensor(BaseArray x, const DLTensor *tensor) except -1:

@@ -6,7 +6,7 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 
 import numpy as np
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_for, engine_of
 from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, locate, put, put_constant,
     recheck_all, view_of,
@@ -301,7 +301,7 @@ cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
     cdef Walk walk
     cdef bint walks
     if out.block.device | x.block.device:
-        device_engine().copy_into(out, x)
+        engine_for("a copy", (out, x)).copy_into(out, x)
         return 0
     if not plain and not is_new and overlaps(out, x):
         # NumPy checks this, too, but not for two arrays of one axis: its
@@ -375,7 +375,7 @@ cdef int fill_with(BaseArray out, char *value) except -1:
     cdef Operands operands
     require_writeable(out)
     if out.block.device:
-        device_engine().fill(
+        engine_of(out.block.device).fill(
             out, make_scalar_view(0, NULL, typenum_of[out.dtype], value).copy())
         return 0
     operands.count = 0

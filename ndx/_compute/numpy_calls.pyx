@@ -11,7 +11,7 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx._array.dispatch cimport any_on_device, device_engine
+from ndx._array.dispatch cimport any_on_device, engine_for
 from ndx._array.storage cimport (
     BaseArray, is_array, numpy_view, require_live, require_usable,
 )
@@ -157,13 +157,13 @@ def call(function, /, *args, **kwargs):
         argument stays a view.
     """
     if any_on_device(args):
-        return device_engine().compute(function, *args, **kwargs)
+        return on_device(function, *args, **kwargs)
     return wrapped(call_numpy(find(function), views(args), keywords(kwargs)))
 
 
 def on_device(function, /, *args, **kwargs):
     """Return the result of the engine's function with a name of the namespace."""
-    return device_engine().compute(function, *args, **kwargs)
+    return engine_for(function, (args, kwargs)).compute(function, *args, **kwargs)
 
 
 def into(out, function, /, *args, **kwargs):

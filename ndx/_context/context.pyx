@@ -290,7 +290,7 @@ def defaults_from_environment(environment):
             set_process_limit(environment["NDX_LIMIT"])
         except ValueError as error:
             raise error_of(f"NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}") from None
-    # The variables of "cuda:1" are those of "cuda".
+    # The variables of "kind:1" are those of "kind".
     set_environment(environment, chosen.partition(":")[0])
     try:
         set_default(chosen)

@@ -8,8 +8,6 @@ cimport cython
 
 import sys
 
-import numpy as np
-
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
@@ -27,7 +25,7 @@ from ndx._blocks.block cimport (
 from ndx._compute.copies cimport can_store
 from ndx._context.context cimport allocate_on, current_arena
 from ndx._lib.dtypes cimport (
-    DEEPEST, KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of,
+    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of,
     kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
@@ -37,22 +35,25 @@ from ndx.backends.base cimport Backend, Memory
 from ndx.backends.pinned cimport PinnedBackend
 
 from ndx._cuda.capture_state import current
-from ndx._lib.device import device_of
+from ndx._lib.device import number_of
+from ndx.backends._gpus import KIND
 from ndx.backends.cuda import replaying_stream
 
 __all__ = [
-    "Bridge", "address_of", "block_of", "check_writeable", "common_index",
-    "device_index", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
+    "Bridge", "address_of", "block_of", "check_writeable", "device_index",
+    "from_capsule", "index_of", "inplace_fits", "is_contiguous", "is_pinned",
     "lend", "mapped", "mirror_array", "new_array", "note_copy_from_mirror",
     "send_pinned", "stage_in_mirror", "use_on",
 ]
+
+cdef int FIRST = KIND.first      # the number of the first GPU as a device
 
 
 def device_index(x):
     """Return the number of the GPU that an array is on; None for other values."""
     if not is_array(x) or not (<BaseArray>x).block.device:
         return None
-    return (<BaseArray>x).block.device - 1
+    return (<BaseArray>x).block.device - FIRST
 
 
 class Lent:
@@ -109,42 +110,9 @@ def address_of(BaseArray x not None):
     return <size_t>(x.block.ptr + x.offset)
 
 
-def common_index(name, values):
-    """Return the number of the one GPU on which all arrays among the values are.
-
-    Raises
-    ------
-    ValueError
-        If some are on the CPU, or on another GPU.
-    """
-    cdef set found = set()
-    cdef list where
-    collect(values, found)
-    if len(found) == 1:
-        (number,) = found
-        if number:
-            return number - 1
-    where = sorted([str(device_of(number)) for number in found])
-    raise ValueError(
-        f"{name}: the arrays are on different devices ({', '.join(where)}), and none "
-        "is moved by itself: bring them together by "
-        f"x.to_device({where[len(where) - 1]!r})")
-
-
-cdef int collect(object value, set found, int depth=0) except -1:
-    """Add the numbers of the devices of the arrays in an argument; 0 is the CPU."""
-    if depth == DEEPEST:
-        return 0
-    if is_array(value):
-        found.add((<BaseArray>value).block.device)
-    elif isinstance(value, np.ndarray):
-        found.add(0)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            collect(item, found, depth + 1)
-    elif isinstance(value, dict):
-        collect(tuple(value.values()), found, depth + 1)
-    return 0
+def index_of(device):
+    """Return the number of the GPU with a name."""
+    return number_of(device) - FIRST
 
 
 cpdef object mapped(object value, object function):
@@ -178,8 +146,8 @@ def new_array(int index, shape, dtype, *, bint zero=False, bint detached=False):
     cdef int ndim = parse_shape(shape, lengths)
     cdef int code = dtype_code(dtype)
     if detached:
-        return new_detached(index + 1, code, ndim, lengths, NULL, zero, None)
-    return make_array(index + 1, code, ndim, lengths, NULL, zero)
+        return new_detached(index + FIRST, code, ndim, lengths, NULL, zero, None)
+    return make_array(index + FIRST, code, ndim, lengths, NULL, zero)
 
 
 def inplace_fits(result, into):
@@ -430,7 +398,7 @@ cdef class Bridge:
                 announce_array(x)
         else:
             x.block = block_wrap(<char *><size_t>memory.ptr, memory.size, False, None)
-            block_set_device(x.block, self.index + 1)
+            block_set_device(x.block, self.index + FIRST)
             x.offset = <size_t>pointer.ptr - <size_t>memory.ptr
             set_base(x, array)
         return x
@@ -444,7 +412,7 @@ cdef class Bridge:
         cdef ExportGuard guard = ExportGuard.__new__(ExportGuard)
         cdef Block *block
         try:
-            block = allocate_on(self.index + 1, nbytes, False, False, None, 0)
+            block = allocate_on(self.index + FIRST, nbytes, False, False, None, 0)
         except Exception as error:
             self.refusals.keep(error)
             if isinstance(error, MemoryError):

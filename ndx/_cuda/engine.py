@@ -2,13 +2,15 @@
 
 from ndx._array.engine import Engine
 from ndx._cuda import transfer
+from ndx._cuda.bridge import index_of
 from ndx._cuda.calls import function_of
 from ndx._cuda.fusing import FusedCall
 from ndx._cuda.numpy_functions import numpy_function
 from ndx._cuda.overrides_elementwise import check_power, computed
 from ndx._cuda.overrides_indexing import fill, get_item, set_item
 from ndx._cuda.overrides_other import OVERRIDES
-from ndx._cuda.session import common_device, session_of
+from ndx._cuda.session import session_for, session_of
+from ndx.backends import _cupy
 
 __all__ = ["CudaEngine"]
 
@@ -16,13 +18,12 @@ __all__ = ["CudaEngine"]
 class CudaEngine(Engine):
     """Computes on NVIDIA's GPUs.
 
-    Most functions are those of ``array_api_compat.cupy`` as they are. All arrays of a
-    call have to be on one GPU.
+    Most functions are those of ``array_api_compat.cupy`` as they are.
     """
 
     def compute(self, name, /, *args, **kwargs):
         """Compute a function of the namespace by CuPy, or by its override."""
-        session = common_device(name, args, kwargs)
+        session = session_for(args, kwargs)
         override = OVERRIDES.get(name)
         if override is not None:
             return override(session, *args, **kwargs)
@@ -30,7 +31,7 @@ class CudaEngine(Engine):
 
     def elementwise(self, name, operands, dtype, out=None):
         """Compute an operation in the dtype of its operands."""
-        session = common_device(name, operands, (out,))
+        session = session_for(operands, out)
         if name == "pow":
             check_power(*operands)
         with session.at_work():
@@ -42,7 +43,7 @@ class CudaEngine(Engine):
 
     def matmul(self, x1, x2, out=None):
         """Multiply matrices."""
-        session = common_device("matmul", x1, x2, (out,))
+        session = session_for(x1, x2, out)
         with session.at_work():
             result = function_of("matmul")(session.unwrap(x1), session.unwrap(x2))
             if out is None:
@@ -58,13 +59,13 @@ class CudaEngine(Engine):
 
     def fill(self, x, value):
         """Set all elements to that of an array without axes, on the CPU."""
-        session = common_device("fill", x)
+        session = session_for(x)
         with session.at_work():
             fill(session.unwrap(x), value[()])
 
     def upload(self, x, device, *, detached=False):
-        """Return a copy on the GPU with this device number."""
-        return transfer.upload(session_of(device - 1), x, detached=detached)
+        """Return a copy on a GPU."""
+        return transfer.upload(session_of(index_of(device)), x, detached=detached)
 
     fused = FusedCall
     numpy_function = staticmethod(numpy_function)
@@ -75,4 +76,5 @@ class CudaEngine(Engine):
     from_other = staticmethod(transfer.from_gpu)
     interface = staticmethod(transfer.interface)
     hand_to_stream = staticmethod(transfer.hand_to_stream)
+    device_count = staticmethod(_cupy.count_devices)
     synchronize = staticmethod(transfer.synchronize)

@@ -10,7 +10,7 @@ import numpy as np
 import ndx._fusing.rules as rules
 from ndx._cuda.calls import function_of
 from ndx._cuda.overrides_elementwise import MENDED
-from ndx._cuda.session import common_device
+from ndx._cuda.session import session_for
 from ndx.backends import _cupy
 
 __all__ = ["FusedCall"]
@@ -44,7 +44,7 @@ class FusedCall:
     def __call__(self, arrays, scalars):
         """Compute, for the arrays and scalars among the arguments of a call."""
         program = self.program
-        session = common_device("fuse", tuple(arrays))
+        session = session_for(arrays)
         with session.at_work():
             slots = [
                 session.unwrap(x) if i in program.used else None

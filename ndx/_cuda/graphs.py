@@ -19,18 +19,20 @@ import weakref
 import numpy as np
 
 from ndx._api.manipulation import reshape
+from ndx._array.dispatch import one_device
 from ndx._context.context import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture
-from ndx._cuda.bridge import address_of, device_index, mapped
+from ndx._cuda.bridge import address_of, device_index, index_of, mapped
 from ndx._cuda.capture_state import current
-from ndx._cuda.session import common_device, session_of
+from ndx._cuda.session import session_of
 from ndx._cuda.transfer import wait_for
-from ndx._lib.device import device_of, find_device, number_of
+from ndx._lib.device import device_of
 from ndx._lib.errors import DeviceError, StaleArrayError, WorkspaceError
 from ndx._workspaces.registry import debug_mode, workspace
 from ndx.backends import _cupy
 from ndx.backends._capture_lock import capturing
+from ndx.backends._gpus import KIND
 
 __all__ = ["Graph"]
 
@@ -336,21 +338,21 @@ def _key(value, arrays):
 
 def _session_of(arrays):
     """Return the session of the arrays' GPU; without arrays, of the current one."""
+    device = current_backend().device
     if arrays:
-        return common_device("a captured graph", arrays)
-    number = number_of(find_device(current_backend().device))
-    if not number:
+        device = device_of(one_device("a captured graph", arrays))
+    if device.partition(":")[0] != KIND.name:
         msg = (
             "a captured graph runs on a GPU: give it arrays that are on one, or call "
             "it under ndx.use('cuda:0')"
         )
         raise DeviceError(msg)
-    return session_of(number - 1)
+    return session_of(index_of(device))
 
 
 def _own_workspace(session):
     """Return a new workspace on a GPU, of the current backend if that is on it."""
-    name = str(device_of(session.index + 1))
+    name = str(device_of(KIND.first + session.index))
     backend = current_backend()
     return workspace(
         None,

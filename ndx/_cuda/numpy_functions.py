@@ -4,7 +4,7 @@ from operator import attrgetter
 
 from ndx._core import NDArray
 from ndx._cuda.bridge import check_writeable
-from ndx._cuda.session import common_device
+from ndx._cuda.session import session_for
 from ndx.backends import _cupy
 
 __all__ = ["numpy_function"]
@@ -27,7 +27,7 @@ def numpy_function(name, args, kwargs):
     ValueError
         If the arrays are on different devices, or ``out=`` is read-only.
     """
-    session = common_device(name, args, kwargs)
+    session = session_for(args, kwargs)
     out = kwargs.get("out")
     for target in out if isinstance(out, tuple) else (out,):
         if isinstance(target, NDArray):

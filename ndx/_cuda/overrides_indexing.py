@@ -7,7 +7,7 @@ from ndx._api.data_types import astype, result_type
 from ndx._core import NDArray
 from ndx._cuda.bridge import block_of, device_index
 from ndx._cuda.calls import standard
-from ndx._cuda.session import common_device
+from ndx._cuda.session import session_for
 from ndx._cuda.transfer import upload
 from ndx._lib.device import CPU
 
@@ -16,14 +16,14 @@ __all__ = ["fill", "get_item", "isin", "repeat", "searchsorted", "set_item"]
 
 def get_item(x, key):
     """Return ``x[key]`` for a key that selects no view."""
-    session = common_device("x[key]", x, key)
+    session = session_for(x)
     with session.at_work():
         return session.wrap(session.unwrap(x)[_key(session, key)])
 
 
 def set_item(x, key, value):
     """Write ``x[key] = value``, whose kind fits."""
-    session = common_device("x[key] = value", x, key, value)
+    session = session_for(x)
     if device_index(value) is None:
         value = _scalar(session, value, x.dtype)
     elif block_of(value) == block_of(x) or value.dtype != x.dtype:

@@ -1,10 +1,12 @@
 """Sessions: calls of CuPy on one GPU, with ndx's memory."""
 
-from ndx._cuda.bridge import Bridge, common_index
+from ndx._array.dispatch import device_among
+from ndx._cuda.bridge import Bridge
 from ndx._cuda.staging import Staging
 from ndx.backends import _cupy
+from ndx.backends._gpus import KIND
 
-__all__ = ["Session", "common_device", "session_of"]
+__all__ = ["Session", "session_for", "session_of"]
 
 _sessions = {}
 
@@ -44,12 +46,6 @@ def session_of(index):
     return _sessions[key]
 
 
-def common_device(name, *values):
-    """Return the session of the one GPU on which all arrays among the arguments are.
-
-    Raises
-    ------
-    ValueError
-        If some are on the CPU, or on another GPU.
-    """
-    return session_of(common_index(name, values))
+def session_for(*values):
+    """Return the session of the GPU on which the arrays among the arguments are."""
+    return session_of(device_among(values) - KIND.first)

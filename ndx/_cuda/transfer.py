@@ -13,6 +13,7 @@ from ndx._cuda.bridge import (
     address_of,
     device_index,
     from_capsule,
+    index_of,
     is_contiguous,
     is_pinned,
     lend,
@@ -24,9 +25,9 @@ from ndx._cuda.bridge import (
     use_on,
 )
 from ndx._cuda.capture_state import refuse
-from ndx._cuda.session import common_device, session_of
+from ndx._cuda.session import session_for, session_of
 from ndx._cuda.staging import ANY_WAY, SMALL
-from ndx._lib.device import CPU, number_of
+from ndx._lib.device import CPU
 from ndx.backends import _cupy
 from ndx.backends._capture_lock import wait_or_owe, waiting
 
@@ -51,7 +52,7 @@ def to_device(x, device, *, stream=None):
     """Return a copy on another device."""
     if device == CPU:
         return to_host(x, stream=stream)
-    target = session_of(number_of(device) - 1)
+    target = session_of(index_of(device))
     source = device_index(x)
     with _current(target, stream):
         if source is None:
@@ -247,7 +248,7 @@ def wait_for(session, stream, before):
 
 def copy_into(out, x):
     """Copy the elements of an array, broadcast and cast, into another."""
-    session = common_device("a copy", out, x)
+    session = session_for(out)
     with session.at_work():
         session.unwrap(out)[...] = session.unwrap(x)
 
@@ -346,7 +347,7 @@ def synchronize(device=None):
     library = _cupy.load()
     indices = range(library.cuda.runtime.getDeviceCount())
     if device is not None:
-        indices = [number_of(device) - 1]
+        indices = [index_of(device)]
     for number in indices:
         with library.cuda.Device(number), waiting():
             library.cuda.runtime.deviceSynchronize()

@@ -18,7 +18,7 @@ import types
 
 import numpy as np
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_of
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport as_operand
 from ndx._fusing.guards cimport Guards
@@ -131,7 +131,7 @@ cdef class Entry:
             self.program = program
             return 0
         try:
-            self.launch = device_engine().fused(program)
+            self.launch = engine_of(found.device).fused(program)
         except NotImplementedError as error:
             self.reason = str(error)
             return 0

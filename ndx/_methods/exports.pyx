@@ -7,7 +7,7 @@ import numpy as np
 
 from cpython.object cimport PyObject
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_of
 from ndx._array.interchange cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
     BaseArray, array_words, export_array, new_detached_like, numpy_view, require_live,
@@ -45,12 +45,12 @@ cdef object array_interface(BaseArray x):
     return numpy_view(x).__array_interface__
 
 
-cdef object cuda_array_interface(BaseArray x):
-    """Return ``__cuda_array_interface__``; the export lasts until the array dies."""
+cdef object device_interface(BaseArray x):
+    """Return the interface of an array on a device; exports it until it dies."""
     if not x.block.device:
         raise AttributeError("the array is not on a GPU")
     require_usable(x)
-    found = device_engine().interface(x)
+    found = engine_of(x.block.device).interface(x)
     if x.own_export == NULL:
         x.own_export = export_array(x)
     return found
@@ -96,14 +96,14 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
                 f"the array is on DLPack device {dlpack_device(x)}, and can't be "
                 f"exported to {device}")
         if copy is False:
-            raise BufferError("copy=False, but the CPU can't read a GPU's memory")
+            raise BufferError("copy=False, but the CPU can't read a device's memory")
         exported = readable(x)
         copied, stream = True, None
     elif copied:
         exported = new_detached_like(x, None)
         copy_into(exported, x)
     if exported.block.device:
-        device_engine().hand_to_stream(exported, stream)
+        engine_of(exported.block.device).hand_to_stream(exported, stream)
     elif stream is not None:
         raise BufferError(f"the CPU has no streams; got stream={stream!r}")
     if versioned and not careful:

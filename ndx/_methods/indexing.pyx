@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_for
 from ndx._array.storage cimport (
     BaseArray, data_of, holds_number, is_array, new_number, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, same_view,
@@ -433,7 +433,7 @@ cdef object get_item(BaseArray x, object key):
     if is_other_tuple(key):
         return get_item(x, tuple(key))
     if x.block.device:
-        return device_engine().get_item(x, key)
+        return engine_for("x[key]", (x, key)).get_item(x, key)
     view = selected(x, key)
     if view is not None:
         return view
@@ -501,6 +501,16 @@ def set_numpys_flat(view, key, value):
     view.flat[key] = value
 
 
+cdef int set_on_device(BaseArray x, object key, object value) except -1:
+    """Like `set_item`, if one of the arrays is on a device."""
+    if is_array(value) and (<BaseArray>value).block == x.block and \
+            is_same_view(basic_view(x, key), value):
+        # ``x[key] += y`` ends with this assignment; the values are in place.
+        return 0
+    engine_for("x[key] = value", (x, key, value)).set_item(x, key, value)
+    return 0
+
+
 cdef int set_item(BaseArray x, object key, object value) except -1:
     """Write ``x[key] = value``; `_methods.values` says what can be stored."""
     cdef BaseArray target, source = None
@@ -534,13 +544,8 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     elif source.block.device and not can_store(source.dtype, x.dtype):
         source = cast(source, x.dtype)
     if x.block.device or (source is not None and source.block.device):
-        if source is not None and source.block == x.block and \
-                is_same_view(basic_view(x, key), source):
-            # ``x[key] += y`` ends with this assignment; the values are in place.
-            return 0
-        device_engine().set_item(
-            x, key, numpy_source(None, x, stored).item() if source is None else source)
-        return 0
+        return set_on_device(x, key, numpy_source(None, x, stored).item()
+                             if source is None else source)
     if key is Ellipsis:
         target = x
     else:

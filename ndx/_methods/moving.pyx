@@ -3,12 +3,13 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_of
 from ndx._array.storage cimport BaseArray, new_detached_like, require_usable
 from ndx._compute.copies cimport copy_into
 from ndx._context.context cimport current_arena, enclosing_arena, open_arena
+from ndx._methods.display cimport readable
 
-from ndx._lib.device import CPU, device_of, find_device
+from ndx._lib.device import CPU, device_of, find_device, kind_at, number_of
 from ndx._lib.errors import WorkspaceError
 
 
@@ -91,4 +92,8 @@ cdef object moved_to_device(BaseArray x, object device, object stream):
         if stream is not None and target == CPU:
             raise ValueError(f"the CPU has no streams; got stream={stream!r}")
         return x
-    return device_engine().to_device(x, target, stream=stream)
+    device = number_of(target)
+    if device and x.block.device and kind_at(device) is not kind_at(x.block.device):
+        # Engines know the devices of their own kind, and the CPU.
+        x = readable(x)
+    return engine_of(device or x.block.device).to_device(x, target, stream=stream)

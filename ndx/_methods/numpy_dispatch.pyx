@@ -33,7 +33,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_for, engine_of
 from ndx._array.storage cimport (
     BaseArray, as_number, holds_number, is_array, numpy_view, same_view,
 )
@@ -51,6 +51,8 @@ from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
     stores_objects,
 )
+
+from ndx._lib.device import device_of
 
 
 # `EXACT` and `MANY` of `ndx._methods.exact`: NumPy's function -> the function that
@@ -258,7 +260,8 @@ cdef class Call:
                 return operand
             if not self.any_array and placing_device() \
                     and code_or_none(result.dtype) >= 0:
-                return device_engine().upload(result, placing_device())
+                device = placing_device()
+                return engine_of(device).upload(result, device_of(device))
             return own_or_keep(result, (self.taken, self.named) if self.any_view
                                else None, self.foreign, self.shares)
         if isinstance(result, cnp.generic):
@@ -503,7 +506,8 @@ cdef object call_with(Call call, tuple args, dict kwargs):
     if row.repeats:
         check_size(call.largest, row.function)
     if call.on_device:
-        return device_engine().numpy_function(name_of(row.function), args, kwargs)
+        name = name_of(row.function)
+        return engine_for(name, (args, kwargs)).numpy_function(name, args, kwargs)
     if row.runs:
         check_running_output(row.function, output_of(row.function, args, kwargs))
     function = exact_of(row.function, args, kwargs) if row.exact else row.function

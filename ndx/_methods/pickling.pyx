@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 
-from ndx._array.dispatch cimport device_engine
+from ndx._array.dispatch cimport engine_of
 from ndx._array.storage cimport (
     BaseArray, new_detached, new_empty, numpy_view, require_intact_file, require_live,
     require_usable,
@@ -21,6 +21,8 @@ from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport dtype_code, dtype_object
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._methods.display cimport readable
+
+from ndx._lib.device import device_of
 
 
 cdef tuple pickled(BaseArray x, int protocol):
@@ -65,7 +67,7 @@ def rebuild(data, dtype, shape, order, in_band=bytes):
         np.frombuffer(data, dtype=dtype_object(code)).reshape(shape, order=order))
     device = placing_device()
     if device:
-        return device_engine().upload(source, device, detached=True)
+        return engine_of(device).upload(source, device_of(device), detached=True)
     if type(data) is not in_band:
         return source
     for i in range(ndim):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ndx
+from ndx._lib.device import find_kind
 from ndx._lib.sizing import Sizing  # type: ignore[import-not-found]
 from ndx._lib.trees import map_tree
 
@@ -343,28 +344,28 @@ class Filling:
 
 
 class FillingOnDevice(Filling):
-    """The scope of a batch for a GPU, which the source makes in page-locked memory."""
+    """The scope of a batch for a device; the source makes it in what is best copied."""
 
     def __init__(self, ring: Ring, slot: Slot, copy: bool, device: str) -> None:
         super().__init__(ring, slot, copy)
         self.device = device
 
     def enter_source(self) -> None:
-        self.scopes.enter_context(ndx.use("pinned"))
+        self.scopes.enter_context(ndx.use(find_kind(self.device).staging))
 
     def is_covered(self) -> bool:
         return current_place() != self.place
 
     def take_over(self, batch: Any) -> Any:
-        pinned = map_tree(self.to_pinned, batch)
-        # The source's scope ends; the rest is the GPU's.
+        staged = map_tree(self.staged, batch)
+        # The source's scope ends; the rest is the device's.
         self.scopes.close()
         self.scopes.enter_context(ndx.use(self.device))
         if self.slot.workspace is not None:
             self.scopes.enter_context(self.slot.workspace)
-        return map_tree(self.to_device, pinned)
+        return map_tree(self.to_device, staged)
 
-    def to_pinned(self, leaf: Any) -> Any:
+    def staged(self, leaf: Any) -> Any:
         return ndx.asarray(leaf, copy=True) if is_array_of_numpy(leaf) else leaf
 
     def to_device(self, leaf: Any) -> Any:
@@ -405,5 +406,4 @@ _DTYPES = frozenset(ndx.__array_namespace_info__().dtypes().values())
 
 def export(x: ndx.NDArray) -> Any:
     """Return an export of an array's memory, which keeps it in place."""
-    # No stream is to wait: the capsule is dropped unread.
-    return memoryview(x) if x.device == "cpu" else x.__dlpack__(stream=-1)
+    return ndx.engines.export(x)[1]

@@ -280,7 +280,7 @@ class Settings:
                 f"{self.progress!r}"
             )
         if self.device is not None:
-            self.device = _gpu(self.device)
+            self.device = _device(self.device)
 
     def ring(self) -> Ring:
         """Return a new ring, for the thread that is to use it."""
@@ -320,8 +320,8 @@ def _size(name: str, value: Any) -> int:
         raise type(error)(f"{name}: {error}") from None
 
 
-def _gpu(device: Any) -> str | None:
-    """Return the name of a GPU; None for the CPU."""
+def _device(device: Any) -> str | None:
+    """Return the name of a device; None for the CPU."""
     if str(device) == "cpu":
         return None
     found = str(ndx.backends.get(str(device)).device)

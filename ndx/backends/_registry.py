@@ -8,9 +8,10 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ndx._lib.device import find_device
+from ndx._lib.device import KINDS, find_device, kind_named
 from ndx._lib.errors import DeviceError
 from ndx._lib.options import option_error, options_of
+from ndx.backends import _gpus
 from ndx.backends._environment import (
     check_names,
     describe,
@@ -26,21 +27,24 @@ if TYPE_CHECKING:
 
     from ndx._typing import BackendLike, BackendOptions
 
-__all__ = ["BUILTIN", "available", "get", "register", "set_environment", "unregister"]
+__all__ = [
+    "BUILTIN",
+    "available",
+    "get",
+    "register",
+    "set_environment",
+    "unregister",
+    "variant_of",
+]
 
 # The module and the class of each kind.
-BUILTIN = {
-    "cuda": ("cuda", "CudaBackend"),
-    "cudahost": ("pinned", "CudaHostBackend"),
-    "cudammap": ("cuda", "CudaMmapBackend"),
+_OF_THE_HOST = {
     "host": ("host", "HostBackend"),
     "mmap": ("mmap", "MmapBackend"),
     "pinned": ("pinned", "PinnedBackend"),
     "simulated": ("simulated", "SimulatedBackend"),
 }
-_OF_A_GPU = ("cuda", "cudahost", "cudammap")
-# Kinds that need CuPy. A variable with an option of one does not make an instance.
-BY_CUPY = (*_OF_A_GPU, "pinned")
+BUILTIN = _gpus.BACKENDS | _OF_THE_HOST
 _registered = {}
 # For each kind: the options set by the environment, which the code's own override, and
 # the variables that set them, as (name, text).
@@ -72,12 +76,14 @@ def register(name: str, factory: Callable[..., Backend]) -> None:
         The name for ``ndx.use(name)``; a Python identifier.
     factory : callable
         Called with the options of ``ndx.use``, returns a `Backend`. A class
-        derived from `PythonBackend` or `Backend` will do.
+        derived from `PythonBackend` or `Backend` will do. If it has an attribute
+        ``device_kind``, that is the kind of devices whose memory it gives: names take
+        the number of a device then, ``"toy:1"``, which is the option ``device=1``.
 
     Raises
     ------
     ValueError
-        If the name is taken or not an identifier.
+        If the name is taken, or it or that of the kind is not an identifier.
     TypeError
         If `factory` can't be called.
     """
@@ -93,6 +99,9 @@ def register(name: str, factory: Callable[..., Backend]) -> None:
             "yours under another name"
         )
         raise ValueError(msg)
+    device_kind = getattr(factory, "device_kind", None)
+    if device_kind is not None:
+        kind_named(device_kind)
     if name in _registered or _registered.setdefault(name, factory) is not factory:
         msg = (
             f"backend {name!r} is already registered: take another name, or forget "
@@ -119,7 +128,9 @@ def unregister(name: str) -> None:
         msg = f"backend {name!r} {reason}; those that were registered: {known}"
         raise ValueError(msg)
     del _registered[name]
-    _shared.pop(name, None)
+    for each in list(_shared):
+        if each.partition(":")[0] == name:
+            del _shared[each]
 
 
 def get(backend: BackendLike, **options: BackendOptions) -> Backend:
@@ -214,8 +225,8 @@ def set_environment(environment, chosen):
             if name.partition(":")[0] == kind:
                 del _shared[name]
     for kind in kinds:
-        # CuPy is imported only when it is used.
-        if _options.get(kind) and kind not in BY_CUPY:
+        # The library of a device is imported only when it is used.
+        if _options.get(kind) and not _is_for_devices(kind):
             get(kind)
 
 
@@ -225,11 +236,28 @@ def _all_options():
 
 
 def _canonical(name):
-    """Return the name of a GPU's backend with its number; others as they are."""
-    kind, colon, number = name.partition(":")
-    if kind not in _OF_A_GPU:
+    """Return the name of a device's backend with its number; others as they are."""
+    variant, colon, number = name.partition(":")
+    kind = _device_kind(variant)
+    if kind is None:
         return name
-    return kind + str(find_device(f"cuda{colon}{number}")).removeprefix("cuda")
+    return variant + find_device(f"{kind}{colon}{number}").removeprefix(kind)
+
+
+def _is_for_devices(name):
+    """Whether the library of a device has the memory of a backend of ndx."""
+    return any(name in (*kind.backends, kind.staging) for kind in KINDS if kind.of_ndx)
+
+
+def _device_kind(name):
+    """Return the kind of devices whose number a backend's name takes; or None."""
+    for kind in KINDS:
+        if name in kind.backends and (kind.of_ndx or name not in BUILTIN):
+            return kind.name
+    if name in BUILTIN:
+        return None
+    found = getattr(_registered.get(name) or _load(name), "device_kind", None)
+    return found and kind_named(found).name
 
 
 def _create(name, given):
@@ -256,13 +284,15 @@ def _create(name, given):
 
 def _make(name, options):
     kind, _, number = name.partition(":")
-    if kind in _OF_A_GPU:
-        name, options = kind, {"device": int(number), **options}
+    of_device = _device_kind(kind)
+    if of_device is not None:
+        options = {"device": int(number), **options}
         if options.get("fallback") in ("host", "mmap"):
-            # The variants that the GPU can address.
-            options["fallback"] = f"cuda{options['fallback']}:{options['device']}"
-    factory = _builtin(name) or _registered.get(name) or _load(name)
-    if factory is None:
+            # The variants that the device can address.
+            device = f"{of_device}:{options['device']}"
+            options["fallback"] = variant_of(device, options["fallback"])
+    factory = _builtin(kind) or _registered.get(kind) or _load(kind)
+    if factory is None or (number and of_device is None):
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
         raise ValueError(msg)
     if isinstance(options.get("fallback"), str):
@@ -272,22 +302,34 @@ def _make(name, options):
     except TypeError as error:
         valid = options_of(factory)
         if valid is not None and not set(options) <= set(valid):
-            raise option_error(f"backend {name!r}", options, valid) from None
-        msg = f"backend {name!r} does not take these options: {error}"
+            raise option_error(f"backend {kind!r}", options, valid) from None
+        msg = f"backend {kind!r} does not take these options: {error}"
         raise TypeError(msg) from error
     if not isinstance(instance, Backend):
         msg = (
-            f"the factory of backend {name!r} returned {type(instance).__name__}, "
+            f"the factory of backend {kind!r} returned {type(instance).__name__}, "
             "not an ndx.backends.Backend"
         )
         raise TypeError(msg)
     check_whole(instance)
+    if of_device is not None and instance.device.partition(":")[0] != of_device:
+        msg = (
+            f"the factory of backend {kind!r} returned memory of {instance.device!r}, "
+            f"not of a device of kind {of_device!r}: set device_kind in its class"
+        )
+        raise TypeError(msg)
     if not instance.host_accessible and not instance.device_number:
-        msg = f"backend {name!r} is not accessible to the CPU, which computes"
+        msg = f"backend {kind!r} is not accessible to the CPU, which computes"
         raise ValueError(msg)
     if isinstance(instance, PythonBackend) and instance.name == type(instance).__name__:
         instance.name = name
     return instance
+
+
+def variant_of(device, backend):
+    """Return the name of the backend of the host's memory that a device can address."""
+    kind, _, number = device.partition(":")
+    return f"{kind}{backend}:{number}"
 
 
 def _entry_points():

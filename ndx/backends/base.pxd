@@ -51,6 +51,7 @@ cdef class Backend:
     cdef void *cells                      # what `_blocks` knows of such arrays, or NULL
     cdef object __weakref__
 
+    cdef int lie_on(self, object kind, object index) except -1
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil
     cdef void release(self, Memory *memory) noexcept nogil
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil

@@ -7,6 +7,7 @@ package knows how memory is obtained, and a backend knows nothing of arrays.
 cimport cython
 from libc.string cimport memcpy, memset
 
+from ndx._lib.device import MOST, device_of, kind_named
 from ndx._lib.sizes import parse_limit
 from ndx.backends import _pressure
 
@@ -34,6 +35,13 @@ cdef class Backend:
         ``"60%"`` of the machine's memory; ``None`` for no bound, 0 to refuse
         everything.
 
+    Attributes
+    ----------
+    device_kind : str or None
+        Of the class: the kind of devices whose memory it gives, `ndx.engines` of which
+        computes. The option ``device=``, an int, is then the number of the device. None
+        for the CPU's.
+
     Notes
     -----
     Thread rule: `allocate` and `release` may be called by any thread, with or
@@ -41,9 +49,13 @@ cdef class Backend:
     change of the current backend never re-routes a release.
     """
 
+    device_kind = None
+
     def __cinit__(self, *args, limit=None, **options):
         self.name = "backend"
         self.device = "cpu"
+        if self.device_kind is not None:
+            self.lie_on(self.device_kind, options.get("device", 0))
         self.host_accessible = True
         self.limit_nbytes = -1 if limit is None else parse_limit(limit)
         _pressure.backends[id(self)] = self
@@ -51,6 +63,18 @@ cdef class Backend:
     def __init__(self, *, limit: Size | None = None) -> None:
         # Unknown options raise here; `__cinit__` has taken the known ones.
         pass
+
+    cdef int lie_on(self, object kind, object index) except -1:
+        """Make the backend one of a device's memory."""
+        found = kind_named(kind)
+        if type(index) is not int or not 0 <= index < MOST:
+            raise ValueError(
+                f"device={index!r} is not valid: devices of kind {kind!r} have the "
+                f"numbers 0 to {MOST - 1}")
+        self.device_number = found.first + index
+        self.device = str(device_of(self.device_number))
+        devices.in_use = found.in_use = True
+        return 0
 
     @property
     def limit(self) -> int | None:

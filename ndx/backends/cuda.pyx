@@ -19,7 +19,7 @@ from threading import get_ident
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._pool.index cimport PoolBlock
-from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory, devices
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory
 from ndx.backends.mmap cimport file_source
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
@@ -27,6 +27,7 @@ from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
 from ndx._lib.errors import DeviceError
 from ndx.backends._capture_lock import refuse_here, try_waiting, wait_or_owe, waiting
 from ndx.backends._cupy import check_device, is_forked
+from ndx.backends._gpus import KIND
 from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
 __all__ = [
@@ -83,7 +84,7 @@ cdef class CudaSource(Source):
         # The process's limit is on the machine's memory.
         self.budgeted = False
         self.resource = f"cuda:{device}"
-        self.gpu = device + 1
+        self.gpu = KIND.first + device
         self.fork_safe = False
         self.streams = True
 
@@ -375,9 +376,7 @@ cdef class CudaBackend(PooledBackend):
         if self.source.ordered:
             options = dataclasses.replace(options, pool="unpooled")
         self.name = f"cuda:{options.device}"
-        self.device = self.name
-        self.device_number = options.device + 1
-        devices.in_use = True
+        self.lie_on(KIND.name, options.device)
         self.setup(self.source, options)
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,

@@ -6,7 +6,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING
 
-from ndx._lib.device import find_device, number_of
+from ndx._lib.device import device_of, find_device, number_of
 from ndx._lib.sizes import parse_size
 from ndx.backends import PooledBackend, _budget, _pressure, get
 from ndx.backends._relief import warm_up
@@ -63,7 +63,7 @@ def limits() -> dict[str, int]:
     >>> ndx.memory.set_limit(None, process=None)
     """
     found = {"ndx": _budget.process_limit(), "process": _budget.resident_bound()}
-    found |= {f"cuda:{gpu - 1}": each for gpu, each in _budget.gpu_limits().items()}
+    found |= {str(device_of(gpu)): each for gpu, each in _budget.gpu_limits().items()}
     return {name: nbytes for name, nbytes in found.items() if nbytes is not None}
 
 
@@ -177,9 +177,9 @@ def set_limits(limits: dict[str, int], /) -> None:
     >>> ndx.memory.set_limits(before)
     """
     gpus = {
-        int(name.removeprefix("cuda:")) + 1: nbytes
+        number_of(find_device(name)): nbytes
         for name, nbytes in limits.items()
-        if name.startswith("cuda:")
+        if ":" in name
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ndx._lib.device import device_of
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx.backends import _pressure, get
@@ -91,7 +92,7 @@ def summary(backend: BackendLike | None = None) -> str:
             f"{format_size(resident_nbytes())} in memory, limit {format_size(bound)}"
         )
     lines += [
-        f"cuda:{gpu - 1}: {format_size(gpu_reserved(gpu))} reserved by all backends, "
+        f"{device_of(gpu)}: {format_size(gpu_reserved(gpu))} reserved by all backends, "
         f"limit {format_size(nbytes)}"
         for gpu, nbytes in gpu_limits().items()
     ]

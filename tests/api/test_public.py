@@ -37,6 +37,7 @@ MODULES = {
         *(
             "backends",
             "cuda",
+            "engines",
             "fft",
             "linalg",
             "memory",
