@@ -3,6 +3,29 @@ from cpython.object cimport PyObject
 from ndx._array.storage cimport BaseArray
 from ndx._compute.numpy_private cimport LoopFunction
 
+cdef extern from "ndx/internal/chain.h" nogil:
+    int NDX_CHAIN_STEPS
+    int NDX_CHAIN_TILES
+    enum:
+        NDX_CHAIN_OPERANDS
+
+    ctypedef struct ChainStep "ndx_chain_step":
+        unsigned char code
+        unsigned char first
+        unsigned char second
+
+    # Steps that are computed in registers, as one.
+    ctypedef struct Chain "ndx_chain":
+        int wide
+        int inputs
+        int tiles
+        int nsteps
+        ChainStep *steps
+
+    const char *ndx_chain_names[]
+    void ndx_chain_run(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                       void *data)
+
 cdef enum:
     MAX_SLOTS = 24               # arrays of a program: arguments, results, temporaries
     MAX_AXES = 8
@@ -32,7 +55,8 @@ cdef struct Step:
     bint rows                    # whether one is a leaf whose rows lie apart
     bint reduces
     bint sums                    # numbers that are rounded
-    Operand operands[4]
+    Operand operands[NDX_CHAIN_OPERANDS]
+    Chain *chain                 # or NULL; owned
 
 # A part of an array: the axes of the stage, the innermost one apart.
 cdef struct Leaf:

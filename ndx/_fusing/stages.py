@@ -9,6 +9,7 @@ from collections import Counter
 
 import ndx._fusing.rules as rules
 from ndx._compute.threads import SLOW
+from ndx._fusing.chains import Lowered, chained
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
 
@@ -87,8 +88,8 @@ class Stage:
                 )
             ],
             "steps": [
-                (name, code, into, [_operand(x) for x in operands], reduces)
-                for name, code, into, operands, reduces in lowered
+                step._replace(operands=[_operand(x) for x in step.operands])
+                for step in lowered
             ],
             "partials": self.partials, "registers": registers,
         }  # fmt: skip
@@ -96,8 +97,9 @@ class Stage:
     def work(self, lowered):
         """Return the bytes that all steps read and write; slow ones count as more."""
         bytes_each = sum(
-            (4 if name in SLOW else 1) * len(operands) * rules.itemsize(code)
-            for name, code, _, operands, _ in lowered
+            (4 if step.name in SLOW else 1)
+            * len(step.operands) * rules.itemsize(step.code)
+            for step in lowered
         )
         return math.prod(self.shape) * bytes_each
 
@@ -174,7 +176,7 @@ class Stage:
     # ---- The steps
 
     def lowered(self):
-        """Return (name, code, into, operands), with short rows gathered."""
+        """Return the steps with their operands, short rows gathered, in chains."""
         lowered, gathered = [], {}
         for step in self.steps:
             operands = []
@@ -189,11 +191,13 @@ class Stage:
             if step.reduces:
                 operands = [operands[1], operands[0], operands[1]]
             place = operands[-1]
-            lowered.append((step.name, step.code, step.into, operands, step.reduces))
+            lowered.append(
+                Lowered(step.name, step.code, step.into, operands, step.reduces)
+            )
             if place[0] == "gathered":
                 # The registers of a stored row go to their leaf.
                 lowered.append(_copied(step.into, place, place[3]))
-        return lowered
+        return chained(lowered)
 
     def is_short(self, index):
         """Whether a leaf is better copied than read in place.
@@ -311,7 +315,7 @@ class Stage:
 
 def _copied(code, source, target):
     """Return the step that copies a block."""
-    return "copy", code, code, [source, target], False
+    return Lowered("copy", code, code, [source, target])
 
 
 def _start_of(step):
@@ -361,13 +365,13 @@ def _allocate(lowered):
     not needed any more, if its elements are as large.
     """
     last = {}
-    for i, (_, _, _, operands, _) in enumerate(lowered):
-        for operand in operands:
+    for i, step in enumerate(lowered):
+        for operand in step.operands:
             if operand[0] in ("register", "gathered"):
                 last[id(operand[1])] = i
     number, free, count, each = {}, [], 0, 1
-    for i, (name, code, into, operands, reduces) in enumerate(lowered):
-        *inputs, output = operands
+    for i, step in enumerate(lowered):
+        *inputs, output = step.operands
         dying, placed = [], []
         for operand in inputs:
             if operand[0] in ("register", "gathered"):
@@ -396,7 +400,7 @@ def _allocate(lowered):
         free += [number[k] for k, _ in dying if k != _key(output)]
         if _key(output) is not None and last[_key(output)] == i:
             free.append(number[_key(output)])
-        lowered[i] = (name, code, into, placed, reduces)
+        lowered[i] = step._replace(operands=placed)
     return count, each
 
 
