@@ -15,6 +15,7 @@ import math
 import os
 import re
 import sys
+import time
 from typing import NamedTuple
 
 THREADS = 2
@@ -142,7 +143,21 @@ def sides(kind, size, others):
         calls[name] = OTHERS[name](kind, theirs)
     for code, values in calls.values():
         np.testing.assert_allclose(np.asarray(eval(code, values)), expected, rtol=1e-9)
-    return {name: compile_loop(*call) for name, call in calls.items()}
+    return {name: rested(compile_loop(*call)) for name, call in calls.items()}
+
+
+def rested(loop):
+    """Return a loop that starts when the threads of all sides sleep.
+
+    Those of OpenMP look for work for some milliseconds, in which they take a core.
+    """
+
+    def run(count):
+        time.sleep(0.03)
+        loop(count // 8)
+        return loop(count)
+
+    return run
 
 
 def main(arguments=None):

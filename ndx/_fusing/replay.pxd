@@ -91,6 +91,8 @@ cdef struct Stage:
     Py_ssize_t register_bytes
     Py_ssize_t pitch             # elements from one row to the next; 0: those of a row
     Py_ssize_t share             # blocks that a thread takes at a time
+    Py_ssize_t work              # about how many nanoseconds its blocks take
+    Py_ssize_t scratch           # bytes of all registers
     bint serial                  # its blocks can't be shared among threads
     int nleaves
     int nsteps
@@ -103,7 +105,7 @@ cdef struct Stage:
 cdef struct Replay:
     const Stage *stages
     int nstages
-    bint threaded                # whether it runs without the GIL, on all threads
+    Py_ssize_t least             # work of a stage from which threads share it
     char *data[MAX_SLOTS]
     char constants[MAX_CONSTANTS][16]
 
@@ -135,6 +137,7 @@ cdef class Program:
     cdef unsigned int used       # bits of arguments whose elements are read or written
     cdef unsigned int stored     # bits of arguments that are written
     cdef bint large
+    cdef Py_ssize_t work         # of the longest stage that threads may share
     cdef Made made[MAX_SLOTS]
     cdef Stage *stages
     cdef Parameter parameters[MAX_PARAMETERS]

@@ -92,7 +92,12 @@ cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogi
     The buffer is not on the stack, of which a thread may have little, unless there is
     no other memory.
     """
-    cdef void *room = malloc(SCRATCH + LINE)
+    cdef Py_ssize_t scratch = (<const Job *>arg).stage.scratch
+    cdef void *room = NULL
+    if scratch == 0:
+        run_blocks_in(<const Job *>arg, first, last, NULL)
+        return
+    room = malloc(scratch + LINE)
     if room == NULL:
         run_blocks_on_stack(<const Job *>arg, first, last)
         return
@@ -343,7 +348,7 @@ cdef void run_stages(void *arg) noexcept nogil:
     for i in range(replay.nstages):
         job.stage = &replay.stages[i]
         blocks = job.stage.row_blocks * job.stage.col_blocks
-        if replay.threaded and not job.stage.serial:
+        if job.stage.work >= replay.least and not job.stage.serial:
             parallel_for((blocks - 1) // job.stage.share + 1, run_share, &job)
         else:
             run_blocks(&job, 0, blocks)
@@ -360,9 +365,16 @@ cdef void run_stages(void *arg) noexcept nogil:
 # ---- The replay ----------------------------------------------------------------------
 
 cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t i) noexcept
 
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    bint ndx_threads_are_near()
+
 cdef enum:
+    # Nanoseconds from which threads share a stage: measured with two of them.
+    WORTHWHILE = 15000
+    WORTHWHILE_IF_NEAR = 3000
     CHUNKS = (MAX_SLOTS + 5) // 6
 
 
@@ -484,8 +496,12 @@ cdef class Program:
         stage.col_blocks = (stage.cols - 1) // stage.block_cols + 1
         stage.register_bytes = given["register_bytes"]
         stage.share = given["share"]
+        stage.work = given["work"]
+        stage.scratch = given["registers"] * stage.register_bytes
         stage.serial = given["serial"]
         self.large |= stage.rows * stage.cols >= LARGE
+        if not stage.serial:
+            self.work = max(self.work, stage.work)
         leaves, steps, partials = given["leaves"], given["steps"], given["partials"]
         stage.leaves = <Leaf *>calloc(max(len(leaves), 1), sizeof(Leaf))
         stage.steps = <Step *>calloc(max(len(steps), 1), sizeof(Step))
@@ -568,7 +584,11 @@ cdef class Program:
                 require_live(<BaseArray>arrays[i])
         replay.stages = self.stages
         replay.nstages = self.nstages
-        replay.threaded = False
+        replay.least = PY_SSIZE_T_MAX
+        if self.work >= WORTHWHILE:
+            replay.least = WORTHWHILE
+        elif self.work >= WORTHWHILE_IF_NEAR and ndx_threads_are_near():
+            replay.least = WORTHWHILE_IF_NEAR
         memcpy(replay.constants, self.constants, 16 * self.nconstants)
         for i in range(self.nparameters):
             store_scalar(<object>scalars[self.parameters[i].position],
@@ -594,7 +614,7 @@ cdef class Program:
             slots[count] = i
             count += 1
         nchunks += 1
-        if self.large:
+        if self.large or replay.least <= self.work:
             run_held(chunks, nchunks, 0, slots, &replay)
         elif self.nstages:
             live = True
@@ -749,7 +769,6 @@ cdef int run_held(Operands *chunks, int nchunks, int done, const int *slots,
     """Hold all arrays, a few at a time, and run without the GIL."""
     if done == nchunks:
         set_data(chunks, nchunks, slots, replay)
-        replay.threaded = True
         return unlocked(&chunks[0], run_stages, replay)
     hold(&chunks[done])
     try:

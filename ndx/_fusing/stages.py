@@ -21,11 +21,13 @@ _LEAST_ELEMENTS = 64
 # Bytes of leaves that come from memory each time, where longer runs are faster: of five
 # arrays of 8 MB, 1.2 times as fast on two threads.
 _CACHED = 16 << 20
-# Blocks that a thread takes at a time.
-_SHARE = 16
-# Bytes that the steps read and write from which threads pay: with two of them, after
-# some 50 us.
-_WORTHWHILE = 8 << 20
+# Elements of a block without registers: each costs the calls of its chains.
+_MOST_WITHOUT = 4096
+# Elements that a thread takes at a time, about.
+_SHARE = 4096
+# Nanoseconds that steps take for an element: slow ones, a byte of an operand of another
+# one, an order of a chain.
+_SLOW, _BYTE, _ORDER = 2.0, 0.004, 0.045
 
 
 def _ceil(count, size):
@@ -70,7 +72,7 @@ class Stage:
         registers, bytes_each = _allocate(lowered)
         rows, cols, room = self.blocks(registers, bytes_each)
         self.finish_partials(rows, cols)
-        share = _SHARE
+        share = _ceil(_SHARE, rows * cols)
         if self.by_rows:
             # All blocks of a row add to one element of a result.
             share = _ceil(share, _ceil(self.cols, cols)) * _ceil(self.cols, cols)
@@ -79,7 +81,7 @@ class Stage:
             "shape": self.outer, "cols": self.cols, "plane": self.plane(),
             "block_rows": rows,
             "block_cols": cols, "register_bytes": room,
-            "serial": self.serial or self.work(lowered) < _WORTHWHILE,
+            "serial": self.serial, "work": self.work(lowered),
             "pitch": self.pitch, "share": share,
             "leaves": [
                 (self.planner.slot(x.buffer), x.offset, strides, self.has_pitch(i))
@@ -95,13 +97,16 @@ class Stage:
         }  # fmt: skip
 
     def work(self, lowered):
-        """Return the bytes that all steps read and write; slow ones count as more."""
-        bytes_each = sum(
-            (4 if step.name in SLOW else 1)
-            * len(step.operands) * rules.itemsize(step.code)
-            for step in lowered
-        )
-        return math.prod(self.shape) * bytes_each
+        """Return about how many nanoseconds the steps take."""
+        each = 0.0
+        for step in lowered:
+            if step.name in SLOW:
+                each += _SLOW
+            elif step.chain:
+                each += _ORDER * len(step.chain[1])
+            else:
+                each += _BYTE * len(step.operands) * rules.itemsize(step.code)
+        return int(math.prod(self.shape) * each)
 
     # ---- The walk
 
@@ -275,7 +280,8 @@ class Stage:
 
     def blocks(self, registers, each):
         """Return rows and columns of a block, and the bytes of a register."""
-        most = _MOST_ELEMENTS
+        sums = any(step.reduces for step in self.steps)
+        most = _MOST_ELEMENTS if registers or sums else _MOST_WITHOUT
         total = math.prod(self.outer)
         if len(self.parts) * total * self.cols * each > _CACHED:
             most *= 2
