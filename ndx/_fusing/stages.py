@@ -21,10 +21,9 @@ _LEAST_ELEMENTS = 64
 # Bytes of leaves that come from memory each time, where longer runs are faster: of five
 # arrays of 8 MB, 1.2 times as fast on two threads.
 _CACHED = 16 << 20
-# Elements of a block without registers: each costs the calls of its chains.
-_MOST_WITHOUT = 4096
-# Elements that a thread takes at a time, about.
-_SHARE = 4096
+# Elements that a thread takes at a time, about: a quarter of all within these bounds.
+# The first of each block take longer: the processor has to guess the steps of a chain.
+_SHARES = 1024, 4096
 # Nanoseconds that steps take for an element: slow ones, a byte of an operand of another
 # one, an order of a chain.
 _SLOW, _BYTE, _ORDER = 2.0, 0.004, 0.045
@@ -72,7 +71,7 @@ class Stage:
         registers, bytes_each = _allocate(lowered)
         rows, cols, room = self.blocks(registers, bytes_each)
         self.finish_partials(rows, cols)
-        share = _ceil(_SHARE, rows * cols)
+        share = _ceil(self.share(), rows * cols)
         if self.by_rows:
             # All blocks of a row add to one element of a result.
             share = _ceil(share, _ceil(self.cols, cols)) * _ceil(self.cols, cols)
@@ -95,6 +94,11 @@ class Stage:
             ],
             "partials": self.partials, "registers": registers,
         }  # fmt: skip
+
+    def share(self):
+        """Return about how many elements a thread takes at a time."""
+        least, most = _SHARES
+        return min(max(least, math.prod(self.shape) // 4), most)
 
     def work(self, lowered):
         """Return about how many nanoseconds the steps take."""
@@ -281,7 +285,7 @@ class Stage:
     def blocks(self, registers, each):
         """Return rows and columns of a block, and the bytes of a register."""
         sums = any(step.reduces for step in self.steps)
-        most = _MOST_ELEMENTS if registers or sums else _MOST_WITHOUT
+        most = _MOST_ELEMENTS if registers or sums else self.share()
         total = math.prod(self.outer)
         if len(self.parts) * total * self.cols * each > _CACHED:
             most *= 2

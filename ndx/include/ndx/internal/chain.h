@@ -120,19 +120,19 @@ typedef struct {
     NDX_C_CASE(2, STEP, NDX_C_M, second, NDX_C_VALUE(second))                          \
     NDX_C_CASE(3, STEP, first, second, NDX_C_VALUE(first); NDX_C_VALUE(second))
 
-/* Compute `count` tiles of `K` vectors. */
-#define NDX_CHAIN_RUN(NAME, K, T, INT, BYTES, ROOTS, TARGET)                           \
+/* Compute `count` tiles. */
+#define NDX_CHAIN_RUN(NAME, T, INT, BYTES, ROOTS, TARGET)                           \
 TARGET static void NAME(const ndx_chain_order *orders, ptrdiff_t count) {              \
     typedef T V __attribute__((vector_size(BYTES), aligned(1), may_alias));            \
     typedef INT I __attribute__((vector_size(BYTES), may_alias));                      \
     typedef INT B __attribute__((aligned(1), may_alias));                              \
-    enum { vectors = K };                                                              \
+    enum { vectors = 8 };                                                              \
     const I sign = (I){0} + (INT)((uint64_t)1 << (sizeof(T) * 8 - 1));                 \
     ptrdiff_t at = 0;                                                                  \
     int k;                                                                             \
-    for (; count; count--, at += K * BYTES) {                                          \
+    for (; count; count--, at += vectors * BYTES) {                                          \
         const ndx_chain_order *o = orders;                                             \
-        V a[K] = {{0}};                                                                \
+        V a[vectors] = {{0}};                                                                \
         for (; o->code != NDX_CHAIN_END; o++) {                                        \
             switch (o->code) {                                                         \
             NDX_C_1(LOAD)                                                              \
@@ -153,10 +153,6 @@ TARGET static void NAME(const ndx_chain_order *orders, ptrdiff_t count) {       
         NDX_C_EACH(NDX_C_M = a[k])                                                     \
     }                                                                                  \
 }
-/* For both lengths of tiles. */
-#define NDX_CHAIN_RUNS(NAME, T, INT, BYTES, SQRT, TARGET)                              \
-    NDX_CHAIN_RUN(NAME##_1, 1, T, INT, BYTES, SQRT, TARGET)                            \
-    NDX_CHAIN_RUN(NAME##_8, 8, T, INT, BYTES, SQRT, TARGET)
 
 #if defined(__x86_64__)
 #define NDX_512 __attribute__((target("avx512f")))
@@ -167,43 +163,52 @@ TARGET static void NAME(const ndx_chain_order *orders, ptrdiff_t count) {       
 #define NDX_SQRT_256(x) _mm256_sqrt_ps((__m256)(x))
 #define NDX_SQRT_128D(x) _mm_sqrt_pd((__m128d)(x))
 #define NDX_SQRT_128(x) _mm_sqrt_ps((__m128)(x))
-NDX_CHAIN_RUNS(ndx_chain_f64_512, double, int64_t, 64, NDX_SQRT_512D, NDX_512)
-NDX_CHAIN_RUNS(ndx_chain_f32_512, float, int32_t, 64, NDX_SQRT_512, NDX_512)
-NDX_CHAIN_RUNS(ndx_chain_f64_256, double, int64_t, 32, NDX_SQRT_256D, NDX_256)
-NDX_CHAIN_RUNS(ndx_chain_f32_256, float, int32_t, 32, NDX_SQRT_256, NDX_256)
+NDX_CHAIN_RUN(ndx_chain_f64_512, double, int64_t, 64, NDX_SQRT_512D, NDX_512)
+NDX_CHAIN_RUN(ndx_chain_f32_512, float, int32_t, 64, NDX_SQRT_512, NDX_512)
+NDX_CHAIN_RUN(ndx_chain_f64_256, double, int64_t, 32, NDX_SQRT_256D, NDX_256)
+NDX_CHAIN_RUN(ndx_chain_f32_256, float, int32_t, 32, NDX_SQRT_256, NDX_256)
 #else
 #define NDX_SQRT_128D(x) vsqrtq_f64((float64x2_t)(x))
 #define NDX_SQRT_128(x) vsqrtq_f32((float32x4_t)(x))
 #endif
-NDX_CHAIN_RUNS(ndx_chain_f64_128, double, int64_t, 16, NDX_SQRT_128D, )
-NDX_CHAIN_RUNS(ndx_chain_f32_128, float, int32_t, 16, NDX_SQRT_128, )
+NDX_CHAIN_RUN(ndx_chain_f64_128, double, int64_t, 16, NDX_SQRT_128D, )
+NDX_CHAIN_RUN(ndx_chain_f32_128, float, int32_t, 16, NDX_SQRT_128, )
 
 typedef void (*ndx_chain_tiles)(const ndx_chain_order *orders, ptrdiff_t count);
 
-/* The functions for this CPU: of one vector and of 8; return the bytes of one. */
-static inline ptrdiff_t ndx_chain_find(int wide, ndx_chain_tiles found[2]) {
+/* Set the function for this CPU, and return the bytes of its tiles. */
+static inline ptrdiff_t ndx_chain_find(int wide, ndx_chain_tiles *found) {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f")) {
-        found[0] = wide ? ndx_chain_f64_512_1 : ndx_chain_f32_512_1;
-        found[1] = wide ? ndx_chain_f64_512_8 : ndx_chain_f32_512_8;
-        return 64;
+        *found = wide ? ndx_chain_f64_512 : ndx_chain_f32_512;
+        return 8 * 64;
     }
     if (__builtin_cpu_supports("avx2")) {
-        found[0] = wide ? ndx_chain_f64_256_1 : ndx_chain_f32_256_1;
-        found[1] = wide ? ndx_chain_f64_256_8 : ndx_chain_f32_256_8;
-        return 32;
+        *found = wide ? ndx_chain_f64_256 : ndx_chain_f32_256;
+        return 8 * 32;
     }
 #endif
-    found[0] = wide ? ndx_chain_f64_128_1 : ndx_chain_f32_128_1;
-    found[1] = wide ? ndx_chain_f64_128_8 : ndx_chain_f32_128_8;
-    return 16;
+    *found = wide ? ndx_chain_f64_128 : ndx_chain_f32_128;
+    return 8 * 16;
 }
 
 /* Copy elements that lie `step` and `out_step` bytes apart. */
 static inline void ndx_chain_copy(char *out, ptrdiff_t out_step, const char *x,
                                   ptrdiff_t step, ptrdiff_t n, size_t itemsize) {
+    if (step == (ptrdiff_t)itemsize && out_step == step) {
+        memcpy(out, x, (size_t)n * itemsize);
+        return;
+    }
     for (; n; n--, out += out_step, x += step) {
         if (itemsize == 8) { memcpy(out, x, 8); } else { memcpy(out, x, 4); }
+    }
+}
+
+static inline void ndx_chain_move(ndx_chain_order *orders, int count, ptrdiff_t nbytes) {
+    int i;
+    for (i = 0; i < count; i++) {
+        orders[i].first += nbytes & orders[i].moves;
+        orders[i].second += nbytes & orders[i].moves_too;
     }
 }
 
@@ -217,10 +222,10 @@ static void ndx_chain_run(char **args, const ptrdiff_t *counts, const ptrdiff_t 
     char *tiles[NDX_CHAIN_TILES];
     ptrdiff_t moves[NDX_CHAIN_TILES];
     ndx_chain_order orders[NDX_CHAIN_STEPS];
-    ndx_chain_tiles function[2];
-    const ptrdiff_t vector = ndx_chain_find(chain->wide, function);
-    ptrdiff_t left = counts[0], done, taken;
-    int i, staged = 0;
+    ndx_chain_tiles function;
+    const ptrdiff_t tile = ndx_chain_find(chain->wide, &function), most = tile / size;
+    ptrdiff_t n = counts[0], done = 0, left;
+    int i, staged = 0, in_place = 0;
     for (i = 0; i < chain->tiles; i++) {
         tiles[i] = room[i];
         moves[i] = 0;
@@ -231,6 +236,7 @@ static void ndx_chain_run(char **args, const ptrdiff_t *counts, const ptrdiff_t 
         } else {
             staged = 1;
         }
+        in_place |= i < result && args[i] == args[result];
     }
     for (i = 0; i < chain->nsteps; i++) {
         const ndx_chain_step *step = &chain->steps[i];
@@ -242,41 +248,36 @@ static void ndx_chain_run(char **args, const ptrdiff_t *counts, const ptrdiff_t 
         orders[i].moves = moves[step->first];
         orders[i].moves_too = moves[step->second];
     }
-    /* Tiles of 8 vectors, then vectors, then the rest; see below for other strides. */
-    done = 0;
-    for (i = 1; i >= 0 && !staged; i--) {
-        ptrdiff_t tile = (i ? 8 : 1) * vector, count = left * size / tile, k;
-        if (!count) { continue; }
-        function[i](orders, count);
-        done += count * tile / size;
-        left -= count * tile / size;
-        for (k = 0; k < chain->nsteps; k++) {
-            orders[k].first += count * tile & orders[k].moves;
-            orders[k].second += count * tile & orders[k].moves_too;
+    if (!staged && n >= most) {
+        function(orders, n / most);
+        done = n - n % most;
+        if (done == n) { return; }
+        if (!in_place) {
+            /* The last tile ends with the last element: some are computed twice. */
+            ndx_chain_move(orders, chain->nsteps, (n - most) * size);
+            function(orders, 1);
+            return;
         }
     }
-    if (!left) { return; }
-    /* In buffers: they are filled up with the first of the elements that are left. */
+    /* In buffers, which are filled up with the first of the elements that are left. */
     for (i = 0; i < chain->nsteps; i++) {
         const ndx_chain_step *step = &chain->steps[i];
         if (moves[step->first]) { orders[i].first = room[step->first]; }
         if (moves[step->second]) { orders[i].second = room[step->second]; }
         orders[i].moves = orders[i].moves_too = 0;
     }
-    for (; left; left -= taken, done += taken) {
-        const ptrdiff_t few = vector / size;
-        const int many = left > few;
-        taken = left < 8 * few ? left : 8 * few;
+    for (; done < n; done += left) {
+        left = n - done < most ? n - done : most;
         for (i = 0; i < result; i++) {
             const char *from = args[i] + done * steps[i];
             if (steps[i] == 0) { continue; }
-            ndx_chain_copy(room[i], size, from, steps[i], taken, (size_t)size);
-            ndx_chain_copy(room[i] + taken * size, size, from, 0,
-                           (many ? 8 * few : few) - taken, (size_t)size);
+            ndx_chain_copy(room[i], size, from, steps[i], left, (size_t)size);
+            ndx_chain_copy(room[i] + left * size, size, from, 0, most - left,
+                           (size_t)size);
         }
-        function[many](orders, 1);
+        function(orders, 1);
         ndx_chain_copy(args[result] + done * steps[result], steps[result], room[result],
-                       size, taken, (size_t)size);
+                       size, left, (size_t)size);
     }
 }
 
