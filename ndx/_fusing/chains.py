@@ -44,11 +44,18 @@ class _TooLong(Exception):
     """A chain exceeds a limit of `internal/chain.h`."""
 
 
-def chained(lowered):
-    """Return the steps with chains in place of consecutive ones."""
+def chained(lowered, strided):
+    """Return the steps with chains in place of consecutive ones.
+
+    Parameters
+    ----------
+    lowered : list of Lowered
+    strided : set of int
+        Leaves of which no chain may be made: their elements lie apart.
+    """
     found, run = [], []
     for i, step in enumerate(lowered):
-        chainable = _is_chainable(step)
+        chainable = _is_chainable(step, strided)
         if run and not (chainable and step.code == run[0].code):
             found += _split(run, lowered[i:])
             run = []
@@ -56,10 +63,17 @@ def chained(lowered):
     return [*found, *_split(run, [])]
 
 
-def _is_chainable(step):
-    """Whether a step may be in a chain."""
+def may_chain(step):
+    """Whether a step may be in a chain, if its operands may."""
+    return step.name in _CHAINED and step.code in _FLOATS and not step.reduces
+
+
+def _is_chainable(step, strided):
+    """Whether a step with its operands may be in a chain."""
+    if any(x[0] == "leaf" and x[1] in strided for x in step.operands):
+        return False
     *inputs, output = step.operands
-    if step.reduces or step.code not in _FLOATS or step.name not in _CHAINED:
+    if not may_chain(step):
         return False
     if step.name == "select":
         inputs = inputs[1:]

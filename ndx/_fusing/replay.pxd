@@ -6,6 +6,7 @@ from ndx._compute.numpy_private cimport LoopFunction
 cdef extern from "ndx/internal/chain.h" nogil:
     int NDX_CHAIN_STEPS
     int NDX_CHAIN_TILES
+    int NDX_CHAIN_FEWEST
     enum:
         NDX_CHAIN_OPERANDS
 

@@ -384,7 +384,7 @@ def limits():
         "slots": MAX_SLOTS, "axes": MAX_AXES, "constants": MAX_CONSTANTS,
         "parameters": MAX_PARAMETERS, "scratch": SCRATCH, "rows": MOST_ROWS,
         "leaves": MAX_LEAVES, "short_row": SHORT_ROW, "operands": NDX_CHAIN_OPERANDS,
-        "chain": NDX_CHAIN_STEPS, "tiles": NDX_CHAIN_TILES,
+        "chain": NDX_CHAIN_STEPS, "tiles": NDX_CHAIN_TILES, "tile": NDX_CHAIN_FEWEST,
     }
 
 

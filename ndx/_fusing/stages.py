@@ -9,7 +9,7 @@ from collections import Counter
 
 import ndx._fusing.rules as rules
 from ndx._compute.threads import SLOW
-from ndx._fusing.chains import Lowered, chained
+from ndx._fusing.chains import Lowered, chained, may_chain
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
 
@@ -21,6 +21,8 @@ _LEAST_ELEMENTS = 64
 # Bytes of leaves that come from memory each time, where longer runs are faster: of five
 # arrays of 8 MB, 1.2 times as fast on two threads.
 _CACHED = 16 << 20
+# Elements: a row of fewer is not worth a call of a chain.
+_SHORT_CHAIN = 512
 # Elements that a thread takes at a time, about: a quarter of all within these bounds.
 # The first of each block take longer: the processor has to guess the steps of a chain.
 _SHARES = 1024, 4096
@@ -150,6 +152,11 @@ class Stage:
             msg = f"it has more than {LIMITS['axes']} axes"
             raise TooLarge(msg)
         self.strides = [tuple(kept) if kept else (0,) for kept in strides]
+        # Leaves that chains don't take: those of a row are neither one nor one value.
+        self.strided = {
+            i for i, part in enumerate(parts)
+            if self.strides[i][-1] not in (0, rules.itemsize(part.buffer.code))
+        }  # fmt: skip
 
     def common_pitch(self):
         """Return the elements from one row of most leaves to the next, or 0.
@@ -206,7 +213,8 @@ class Stage:
             if place[0] == "gathered":
                 # The registers of a stored row go to their leaf.
                 lowered.append(_copied(step.into, place, place[3]))
-        return chained(lowered)
+        few = math.prod(self.shape) < LIMITS["tile"]
+        return lowered if few else chained(lowered, self.strided)
 
     def is_short(self, index):
         """Whether a leaf is better copied than read in place.
@@ -215,10 +223,20 @@ class Stage:
         """
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
-        short = math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]
-        if short and not (self.is_flat(index) or self.has_pitch(index)):
+        least = _SHORT_CHAIN if self.in_chain(index) else LIMITS["short_row"]
+        if math.prod(self.outer) > 1 and self.cols < least and not (self.is_flat(index) or self.has_pitch(index)):
             return True
         return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
+
+    def in_chain(self, index):
+        """Whether a step that may be in a chain reads or writes a leaf."""
+        part = self.parts[index]
+        if index in self.strided:
+            return False
+        return any(
+            part in (step.target, *parts_of(step)) and may_chain(step)
+            for step in self.steps
+        )
 
     def is_flat(self, index):
         """Whether the rows of a leaf follow one another like the elements of one."""

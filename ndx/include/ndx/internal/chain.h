@@ -16,6 +16,7 @@
 #define NDX_CHAIN_STEPS 48
 #define NDX_CHAIN_TILES 16         /* inputs, the result and what is used later */
 #define NDX_CHAIN_OPERANDS 8       /* inputs and the result */
+#define NDX_CHAIN_FEWEST 64        /* elements: fewer are not worth a chain */
 
 /* What a step does: `a` is the accumulator, `m` and `n` are the step's tiles. The last
  * step stores the result. */
@@ -192,18 +193,6 @@ static inline ptrdiff_t ndx_chain_find(int wide, ndx_chain_tiles *found) {
     return 8 * 16;
 }
 
-/* Copy elements that lie `step` and `out_step` bytes apart. */
-static inline void ndx_chain_copy(char *out, ptrdiff_t out_step, const char *x,
-                                  ptrdiff_t step, ptrdiff_t n, size_t itemsize) {
-    if (step == (ptrdiff_t)itemsize && out_step == step) {
-        memcpy(out, x, (size_t)n * itemsize);
-        return;
-    }
-    for (; n; n--, out += out_step, x += step) {
-        if (itemsize == 8) { memcpy(out, x, 8); } else { memcpy(out, x, 4); }
-    }
-}
-
 static inline void ndx_chain_move(ndx_chain_order *orders, int count, ptrdiff_t nbytes) {
     int i;
     for (i = 0; i < count; i++) {
@@ -212,73 +201,54 @@ static inline void ndx_chain_move(ndx_chain_order *orders, int count, ptrdiff_t 
     }
 }
 
-/* Compute a chain; has the signature of NumPy's inner loops. */
+/* Compute a chain; has the signature of NumPy's inner loops. Steps are 0 or those of
+ * contiguous elements. */
 static void ndx_chain_run(char **args, const ptrdiff_t *counts, const ptrdiff_t *steps,
                           void *data) {
     const ndx_chain *chain = (const ndx_chain *)data;
     const int result = chain->inputs;
     const ptrdiff_t size = chain->wide ? 8 : 4;
     char room[NDX_CHAIN_TILES][NDX_CHAIN_SIZE] __attribute__((aligned(64)));
-    char *tiles[NDX_CHAIN_TILES];
-    ptrdiff_t moves[NDX_CHAIN_TILES];
     ndx_chain_order orders[NDX_CHAIN_STEPS];
     ndx_chain_tiles function;
-    const ptrdiff_t tile = ndx_chain_find(chain->wide, &function), most = tile / size;
-    ptrdiff_t n = counts[0], done = 0, left;
-    int i, staged = 0, in_place = 0;
-    for (i = 0; i < chain->tiles; i++) {
-        tiles[i] = room[i];
-        moves[i] = 0;
-        if (i > result) { continue; }
-        if (steps[i] == size || (i < result && steps[i] == 0)) {
-            tiles[i] = args[i];
-            moves[i] = -(steps[i] == size);
-        } else {
-            staged = 1;
-        }
-        in_place |= i < result && args[i] == args[result];
-    }
+    const ptrdiff_t tile = ndx_chain_find(chain->wide, &function);
+    const ptrdiff_t nbytes = counts[0] * size, rest = nbytes % tile;
+    int i, in_place = 0;
     for (i = 0; i < chain->nsteps; i++) {
         const ndx_chain_step *step = &chain->steps[i];
-        orders[i].code = 4 * step->code;
-        if (step->first < result && steps[step->first] == 0) { orders[i].code += 1; }
-        if (step->second < result && steps[step->second] == 0) { orders[i].code += 2; }
-        orders[i].first = tiles[step->first];
-        orders[i].second = tiles[step->second];
-        orders[i].moves = moves[step->first];
-        orders[i].moves_too = moves[step->second];
+        const int first = step->first, second = step->second;
+        /* The step of a single result may be 0, too. */
+        const int value = first < result && steps[first] == 0;
+        const int value_too = second < result && steps[second] == 0;
+        orders[i].code = 4 * step->code + value + 2 * value_too;
+        orders[i].first = first > result ? room[first] : args[first];
+        orders[i].second = second > result ? room[second] : args[second];
+        orders[i].moves = -(first <= result && !value);
+        orders[i].moves_too = -(second <= result && !value_too);
     }
-    if (!staged && n >= most) {
-        function(orders, n / most);
-        done = n - n % most;
-        if (done == n) { return; }
+    for (i = 0; i < result; i++) { in_place |= args[i] == args[result]; }
+    if (nbytes >= tile) {
+        function(orders, nbytes / tile);
+        if (!rest) { return; }
         if (!in_place) {
             /* The last tile ends with the last element: some are computed twice. */
-            ndx_chain_move(orders, chain->nsteps, (n - most) * size);
+            ndx_chain_move(orders, chain->nsteps, nbytes - tile);
             function(orders, 1);
             return;
         }
     }
-    /* In buffers, which are filled up with the first of the elements that are left. */
+    /* In buffers, which are filled up with zeros: what was there may be subnormal. */
+    for (i = 0; i < result; i++) {
+        if (steps[i] == 0) { continue; }
+        memcpy(room[i], args[i] + nbytes - rest, (size_t)rest);
+        memset(room[i] + rest, 0, (size_t)(tile - rest));
+    }
     for (i = 0; i < chain->nsteps; i++) {
-        const ndx_chain_step *step = &chain->steps[i];
-        if (moves[step->first]) { orders[i].first = room[step->first]; }
-        if (moves[step->second]) { orders[i].second = room[step->second]; }
-        orders[i].moves = orders[i].moves_too = 0;
+        if (orders[i].moves) { orders[i].first = room[chain->steps[i].first]; }
+        if (orders[i].moves_too) { orders[i].second = room[chain->steps[i].second]; }
     }
-    for (; done < n; done += left) {
-        left = n - done < most ? n - done : most;
-        for (i = 0; i < result; i++) {
-            const char *from = args[i] + done * steps[i];
-            if (steps[i] == 0) { continue; }
-            ndx_chain_copy(room[i], size, from, steps[i], left, (size_t)size);
-            ndx_chain_copy(room[i] + left * size, size, from, 0, most - left,
-                           (size_t)size);
-        }
-        function(orders, 1);
-        ndx_chain_copy(args[result] + done * steps[result], steps[result], room[result],
-                       size, left, (size_t)size);
-    }
+    function(orders, 1);
+    memcpy(args[result] + nbytes - rest, room[result], (size_t)rest);
 }
 
 /* The names of the codes, NULL after the last one. */
