@@ -2,9 +2,15 @@
  * that they take no core from a BLAS. They start when they are first needed, never run
  * Python, and stay until the process ends: one that sleeps holds nothing.
  *
+ * To wake a thread takes as long as to add some 100,000 floats. So where tasks come one
+ * soon after the other, threads look for the next one for some microseconds first.
+ *
  * A caller opens a task, computes parts of it, closes it, and waits for the threads
  * that are inside. A thread that wakes too late finds no task and sleeps again: no one
  * waits for it. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE                        /* for sched_getaffinity */
+#endif
 #include "ndx/internal/thread_pool.h"
 
 #if defined(_WIN32)
@@ -12,12 +18,13 @@ static long ndx_wanted = 1;
 int ndx_thread_count(void) { return (int)ndx_wanted; }
 void ndx_set_thread_count(int count) { ndx_wanted = count; }
 
-void ndx_set_look(int (*look)(int forked)) { (void)look; }
+void ndx_set_interrupted(int (*interrupted)(int forked)) { (void)interrupted; }
 
 void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
     ptrdiff_t i;
     (void)alone;
     for (i = 0; i < count; ++i) { part(arg, i); }
+}
 }
 
 int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
@@ -25,22 +32,32 @@ int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
     return 0;
 }
 void ndx_end_task(ndx_task *task) { (void)task; }
+int ndx_threads_are_near(void) { return 0; }
 #else
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "ndx/internal/clock.h"
 
 #define NDX_STACK ((size_t)1 << 20)
 
-/* How often a caller looks whether the last thread is done before it sleeps, which
- * takes longer than a part's rest often does. */
-#define NDX_LOOKS 2000
+/* Nanoseconds. A thread looks for so long before it sleeps, */
+#define NDX_LOOKING 40000
+/* if `NDX_SOON` tasks each came that soon after the one before. */
+#define NDX_GAP 100000
+#define NDX_SOON 3
+/* No thread looks for a while after one has looked in vain, and for some times as long as
+ * another process's thread had its core meanwhile. */
+#define NDX_REST 1000000
+#define NDX_RESTS 4
+#define NDX_AWAY 20000
 
-/* Nanoseconds between two looks for signals. */
-#define NDX_LOOK_EVERY 50000000
+/* Nanoseconds between two looks of a caller for signals. */
+#define NDX_SIGNALS_EVERY 50000000
 
-static int (*ndx_look)(int forked);        /* set once, at import */
+static int (*ndx_interrupted)(int forked); /* set once, at import */
 static __thread int ndx_is_helper;         /* whether this thread is one of the pool */
 
 static int ndx_wanted = 1;                 /* atomic */
@@ -53,6 +70,14 @@ static pthread_cond_t ndx_done = PTHREAD_COND_INITIALIZER;
 static ndx_task *ndx_open;                 /* the task that threads join; or NULL */
 static int ndx_started;
 static int ndx_prepared;                   /* whether forks are prepared for */
+static int ndx_cores;                      /* that threads may use */
+static int ndx_crowded;                    /* whether the last task had more threads */
+
+static int ndx_calls;                      /* tasks that were opened, in turn; atomic */
+static int ndx_core;                       /* the last caller's; atomic */
+static int ndx_soon;                       /* tasks that came soon after another; atomic */
+static int64_t ndx_last;                   /* when the last one came or ended; atomic */
+static int64_t ndx_rest;                   /* until when no thread looks; atomic */
 
 int ndx_thread_count(void) { return __atomic_load_n(&ndx_wanted, __ATOMIC_ACQUIRE); }
 
@@ -68,52 +93,146 @@ static void ndx_pause(void) {
 #endif
 }
 
-static int64_t ndx_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+/* Note a task; return whether threads look for more. Which of two threads' tasks are
+ * counted does not matter. */
+static int ndx_note_task(void) {
+    const int64_t now = ndx_nanoseconds();
+    int soon = __atomic_load_n(&ndx_soon, __ATOMIC_RELAXED);
+    if (now - __atomic_exchange_n(&ndx_last, now, __ATOMIC_RELAXED) >= NDX_GAP
+        || now < __atomic_load_n(&ndx_rest, __ATOMIC_RELAXED)) {
+        soon = 0;
+    } else if (soon < NDX_SOON) {
+        ++soon;
+    }
+    __atomic_store_n(&ndx_soon, soon, __ATOMIC_RELAXED);
+    return soon == NDX_SOON;
 }
 
-/* Take parts until none is left. The caller of an operation looks for signals now and
- * then, and takes no more if a handler has raised. */
-static void ndx_take_parts(ndx_task *task, int looks) {
-    int64_t look = looks ? ndx_now() + NDX_LOOK_EVERY : 0;
-    for (;;) {
-        ptrdiff_t index = __atomic_fetch_add(&task->next, 1, __ATOMIC_RELAXED);
-        if (index >= task->count) { return; }
-        task->part(task->arg, index);
-        if (looks && ndx_now() >= look) {
-            pid_t process = getpid();
-            int stop = ndx_look(0);
-            if (getpid() != process && task->helped) {
-                /* A child, without the threads that compute some of the parts. */
-                __atomic_store_n(&task->inside, 0, __ATOMIC_RELEASE);
-                stop = ndx_look(1);
+/* Look at a word until it has a value, or has it no more, if `equal` is 0; return whether
+ * it does, or 0 after a while. (To yield the core each time would be to lose it for some
+ * milliseconds, wherever another process has work.) */
+static int ndx_look(int *word, int value, int equal) {
+    int64_t now = 0, before, end = 0;
+    int i;
+    for (i = 1;; ++i) {
+        if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) == equal) { return 1; }
+        ndx_pause();
+        if (i % 64) { continue; }
+        before = now;
+        now = ndx_nanoseconds();
+        if (!end) { before = now; end = now + NDX_LOOKING; }
+        if (now - before > NDX_AWAY) {
+            __atomic_store_n(&ndx_rest, now + NDX_RESTS * (now - before),
+                             __ATOMIC_RELAXED);
+            return 0;
+        }
+        if (now >= end) { return 0; }
+    }
+}
+
+/* Leave the core of the last caller, on which the scheduler may wake a thread even where
+ * another one is idle: the caller would not be helped, and no one would move the thread. */
+static int ndx_leave_core(void) {
+#if defined(__linux__)
+    cpu_set_t cores, others;
+    const int core = __atomic_load_n(&ndx_core, __ATOMIC_RELAXED);
+    if (core < 0 || core >= CPU_SETSIZE || sched_getcpu() != core) { return 0; }
+    if (sched_getaffinity(0, sizeof(cores), &cores) != 0) { return 0; }
+    others = cores;
+    CPU_CLR(core, &others);
+    if (CPU_COUNT(&others) == 0) { return 0; }
+    if (sched_setaffinity(0, sizeof(others), &others) == 0) {
+        sched_setaffinity(0, sizeof(cores), &cores);
+    }
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+/* Lock. Others hold the lock for less time than it takes to sleep and to be woken. */
+static void ndx_lock(void) {
+    int i;
+    for (i = 0; i < 100; ++i) {
+        if (pthread_mutex_trylock(&ndx_pool_lock) == 0) { return; }
+        ndx_pause();
+    }
+    pthread_mutex_lock(&ndx_pool_lock);
+}
+
+/* Take no more parts if a handler of signals has raised. In a child that was forked there,
+ * the threads that compute some of the parts are missing. */
+static void ndx_handle_signals(ndx_task *task) {
+    const pid_t process = getpid();
+    int i, stop = ndx_interrupted(0);
+    if (getpid() != process && task->helped) {
+        __atomic_store_n(&task->inside, 0, __ATOMIC_RELEASE);
+        stop = ndx_interrupted(1);
+    }
+    for (i = 0; stop && i < task->nranges; ++i) {
+        __atomic_store_n(&task->ranges[i].next, task->ranges[i].end, __ATOMIC_RELAXED);
+    }
+}
+
+/* Compute parts: those of the range at a place, then those of the next ones. */
+static void ndx_take_parts(ndx_task *task, int place, int handles) {
+    int64_t then = handles ? ndx_nanoseconds() + NDX_SIGNALS_EVERY : 0;
+    int i;
+    for (i = 0; i < task->nranges; ++i) {
+        ndx_parts *range = &task->ranges[(place + i) % task->nranges];
+        for (;;) {
+            ptrdiff_t index = __atomic_fetch_add(&range->next, 1, __ATOMIC_RELAXED);
+            if (index >= range->end) { break; }
+            task->part(task->arg, index);
+            if (handles && ndx_nanoseconds() >= then) {
+                ndx_handle_signals(task);
+                then = ndx_nanoseconds() + NDX_SIGNALS_EVERY;
             }
-            if (stop) { __atomic_store_n(&task->next, task->count, __ATOMIC_RELAXED); }
-            look = ndx_now() + NDX_LOOK_EVERY;
         }
     }
 }
 
-void ndx_set_look(int (*look)(int forked)) { ndx_look = look; }
+void ndx_set_interrupted(int (*interrupted)(int forked)) {
+    ndx_interrupted = interrupted;
+}
 
-static void *ndx_pool_thread(void *unused) {
-    ndx_task *task;
-    (void)unused;
-    ndx_is_helper = 1;
-    pthread_mutex_lock(&ndx_pool_lock);
-    for (;;) {
-        while (ndx_open == NULL || ndx_open->seats == 0) {
-            pthread_cond_wait(&ndx_work, &ndx_pool_lock);
+/* Wait until there may be a task. The caller has the lock. */
+static void ndx_await_task(void) {
+    const int calls = __atomic_load_n(&ndx_calls, __ATOMIC_RELAXED);
+    int64_t rest;
+    if (__atomic_load_n(&ndx_soon, __ATOMIC_RELAXED) < NDX_SOON || ndx_crowded) {
+        pthread_cond_wait(&ndx_work, &ndx_pool_lock);
+        if (ndx_crowded) { return; }
+        pthread_mutex_unlock(&ndx_pool_lock);
+        ndx_leave_core();
+        ndx_lock();
+        return;
+    }
+    pthread_mutex_unlock(&ndx_pool_lock);
+    if (!ndx_look(&ndx_calls, calls, 0) && !ndx_leave_core()) {
+        rest = ndx_nanoseconds() + NDX_REST;
+        if (__atomic_load_n(&ndx_rest, __ATOMIC_RELAXED) < rest) {
+            __atomic_store_n(&ndx_rest, rest, __ATOMIC_RELAXED);
         }
+        __atomic_store_n(&ndx_soon, 0, __ATOMIC_RELAXED);
+    }
+    ndx_lock();
+}
+
+static void *ndx_pool_thread(void *number) {
+    const int place = (int)(intptr_t)number;
+    ndx_task *task;
+    ndx_is_helper = 1;
+    ndx_lock();
+    for (;;) {
+        while (ndx_open == NULL || ndx_open->seats == 0) { ndx_await_task(); }
         task = ndx_open;
         --task->seats;
         __atomic_store_n(&task->inside, task->inside + 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&ndx_pool_lock);
         fesetenv(&task->environment);
-        ndx_take_parts(task, 0);
-        pthread_mutex_lock(&ndx_pool_lock);
+        ndx_take_parts(task, place, 0);
+        ndx_lock();
         /* Nothing is left to take. */
         if (ndx_open == task) { ndx_open = NULL; }
         if (task->inside == 1) { pthread_cond_signal(&ndx_done); }
@@ -130,7 +249,16 @@ static void ndx_after_fork(void) {
     pthread_cond_init(&ndx_done, NULL);
     ndx_open = NULL;
     ndx_started = 0;
+    __atomic_store_n(&ndx_soon, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
+}
+
+static int ndx_count_cores(void) {
+#if defined(__linux__)
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof(cores), &cores) == 0) { return CPU_COUNT(&cores); }
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Start a thread; return whether that succeeded. The caller has the lock. */
@@ -139,6 +267,7 @@ static int ndx_start_thread(void) {
     pthread_attr_t attributes;
     sigset_t blocked, before;
     int started;
+    ndx_cores = ndx_count_cores();
     if (!ndx_prepared) {
         if (pthread_atfork(NULL, NULL, ndx_after_fork) != 0) { return 0; }
         ndx_prepared = 1;
@@ -155,7 +284,8 @@ static int ndx_start_thread(void) {
     sigdelset(&blocked, SIGSEGV);
     sigdelset(&blocked, SIGTRAP);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    started = pthread_create(&id, &attributes, ndx_pool_thread, NULL) == 0;
+    started = pthread_create(&id, &attributes, ndx_pool_thread,
+                             (void *)(intptr_t)(ndx_started + 1)) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started;
@@ -168,17 +298,27 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
     if (helpers < 1 || __atomic_exchange_n(&ndx_busy, 1, __ATOMIC_ACQUIRE)) { return 0; }
     task->part = part;
     task->arg = arg;
-    task->count = count;
-    task->next = 0;
+    task->nranges = helpers < NDX_MOST_RANGES ? helpers + 1 : NDX_MOST_RANGES;
+    for (i = 0; i < task->nranges; ++i) {
+        task->ranges[i].next = count * i / task->nranges;
+        task->ranges[i].end = count * (i + 1) / task->nranges;
+    }
     task->inside = 0;
     fegetenv(&task->environment);
-    pthread_mutex_lock(&ndx_pool_lock);
+    ndx_note_task();
+#if defined(__linux__)
+    __atomic_store_n(&ndx_core, sched_getcpu(), __ATOMIC_RELAXED);
+#endif
+    ndx_lock();
     while (ndx_started < helpers && ndx_start_thread()) { ++ndx_started; }
     helpers = helpers < ndx_started ? helpers : ndx_started;
     all = helpers == ndx_started;
     task->seats = helpers;
     ndx_open = helpers ? task : NULL;
+    ndx_crowded = helpers >= ndx_cores;
     pthread_mutex_unlock(&ndx_pool_lock);
+    /* Not before the lock is free: those that look would have to wait for it. */
+    __atomic_fetch_add(&ndx_calls, 1, __ATOMIC_RELEASE);
     if (all) { pthread_cond_broadcast(&ndx_work); }
     for (i = 0; i < helpers && !all; ++i) { pthread_cond_signal(&ndx_work); }
     if (!helpers) { __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE); }
@@ -186,20 +326,20 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
 }
 
 void ndx_end_task(ndx_task *task) {
-    int i;
-    pthread_mutex_lock(&ndx_pool_lock);
+    ndx_lock();
     ndx_open = NULL;
     pthread_mutex_unlock(&ndx_pool_lock);
-    for (i = 0; i < NDX_LOOKS; ++i) {
-        if (__atomic_load_n(&task->inside, __ATOMIC_ACQUIRE) == 0) { break; }
-        ndx_pause();
-    }
-    if (i == NDX_LOOKS) {
+    if (!ndx_look(&task->inside, 0, 1)) {
         pthread_mutex_lock(&ndx_pool_lock);
         while (task->inside) { pthread_cond_wait(&ndx_done, &ndx_pool_lock); }
         pthread_mutex_unlock(&ndx_pool_lock);
     }
+    __atomic_store_n(&ndx_last, ndx_nanoseconds(), __ATOMIC_RELAXED);
     __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
+}
+
+int ndx_threads_are_near(void) {
+    return ndx_thread_count() > 1 && ndx_note_task();
 }
 
 int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
@@ -214,10 +354,11 @@ void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
     if (!task.helped) {
         task.part = part;
         task.arg = arg;
-        task.count = count;
-        task.next = 0;
+        task.nranges = 1;
+        task.ranges[0].next = 0;
+        task.ranges[0].end = count;
     }
-    ndx_take_parts(&task, ndx_look != NULL && !ndx_is_helper);
+    ndx_take_parts(&task, 0, ndx_interrupted != NULL && !ndx_is_helper);
     if (task.helped) { ndx_end_task(&task); }
 }
 #endif

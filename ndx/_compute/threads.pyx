@@ -19,7 +19,7 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
     int ndx_thread_count()
     void ndx_set_thread_count(int count)
     void ndx_parallel_for(Py_ssize_t count, bint alone, Part part, void *arg)
-    void ndx_set_look(bint (*look)(bint forked) noexcept nogil)
+    void ndx_set_interrupted(bint (*look)(bint forked) noexcept nogil)
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals() noexcept
@@ -55,7 +55,7 @@ cdef bint look(bint forked) noexcept with gil:
     return PyErr_Occurred() != NULL
 
 
-ndx_set_look(look)
+ndx_set_interrupted(look)
 
 
 def get_num_threads() -> int:

@@ -259,7 +259,7 @@ class _CpuPlanner(Planner):
         """Return the lines of an explanation."""
         lines = []
         for group, stage in zip(self.groups, stages, strict=True):
-            names = " ".join(name for name, *_ in stage["steps"])
+            names = " ".join(step.name for step in stage["steps"])
             count = stage["block_rows"] * stage["block_cols"]
             lines.append(
                 f"stage over {group.shape}, {count} elements at a time, "

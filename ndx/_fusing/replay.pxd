@@ -3,6 +3,30 @@ from cpython.object cimport PyObject
 from ndx._array.storage cimport BaseArray
 from ndx._compute.numpy_private cimport LoopFunction
 
+cdef extern from "ndx/internal/chain.h" nogil:
+    int NDX_CHAIN_STEPS
+    int NDX_CHAIN_TILES
+    int NDX_CHAIN_FEWEST
+    enum:
+        NDX_CHAIN_OPERANDS
+
+    ctypedef struct ChainStep "ndx_chain_step":
+        unsigned char code
+        unsigned char first
+        unsigned char second
+
+    # Steps that are computed in registers, as one.
+    ctypedef struct Chain "ndx_chain":
+        int wide
+        int inputs
+        int tiles
+        int nsteps
+        ChainStep *steps
+
+    const char *ndx_chain_names[]
+    void ndx_chain_run(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                       void *data)
+
 cdef enum:
     MAX_SLOTS = 24               # arrays of a program: arguments, results, temporaries
     MAX_AXES = 8
@@ -32,7 +56,8 @@ cdef struct Step:
     bint rows                    # whether one is a leaf whose rows lie apart
     bint reduces
     bint sums                    # numbers that are rounded
-    Operand operands[4]
+    Operand operands[NDX_CHAIN_OPERANDS]
+    Chain *chain                 # or NULL; owned
 
 # A part of an array: the axes of the stage, the innermost one apart.
 cdef struct Leaf:
@@ -67,6 +92,8 @@ cdef struct Stage:
     Py_ssize_t register_bytes
     Py_ssize_t pitch             # elements from one row to the next; 0: those of a row
     Py_ssize_t share             # blocks that a thread takes at a time
+    Py_ssize_t work              # about how many nanoseconds its blocks take
+    Py_ssize_t scratch           # bytes of all registers
     bint serial                  # its blocks can't be shared among threads
     int nleaves
     int nsteps
@@ -79,7 +106,7 @@ cdef struct Stage:
 cdef struct Replay:
     const Stage *stages
     int nstages
-    bint threaded                # whether it runs without the GIL, on all threads
+    Py_ssize_t least             # work of a stage from which threads share it
     char *data[MAX_SLOTS]
     char constants[MAX_CONSTANTS][16]
 
@@ -111,6 +138,7 @@ cdef class Program:
     cdef unsigned int used       # bits of arguments whose elements are read or written
     cdef unsigned int stored     # bits of arguments that are written
     cdef bint large
+    cdef Py_ssize_t work         # of the longest stage that threads may share
     cdef Made made[MAX_SLOTS]
     cdef Stage *stages
     cdef Parameter parameters[MAX_PARAMETERS]

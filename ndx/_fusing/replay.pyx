@@ -6,7 +6,7 @@ stages, one after the other (`_fusing.replay`). No Python runs meanwhile.
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport uint16_t, uint32_t, uint64_t, uint8_t, uintptr_t
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove
 
@@ -29,22 +29,14 @@ from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
 __all__ = ["Program", "limits"]
 
 
+cdef extern from "ndx/internal/choose.h" nogil:
+    void ndx_choose(char **args, const Py_ssize_t *steps, Py_ssize_t n, size_t itemsize)
+
+
 # ---- Kernels of a stage --------------------------------------------------------------
 # They have the signature of NumPy's inner loops. Steps may be any number of bytes, also
 # 0 for one value that is repeated. Inputs and output are the same elements, or
 # disjoint.
-
-cdef struct Pair:
-    uint64_t first
-    uint64_t second
-
-ctypedef fused Bits:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-    Pair
-
 
 cdef void run_cast(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                    void *data) noexcept nogil:
@@ -74,56 +66,10 @@ cdef void run_sum(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps
         loop.function(args, counts, steps, loop.data)
 
 
-cdef inline void select(Bits *out, uint8_t *condition, char *x1, char *x2,
-                        Py_ssize_t count, const Py_ssize_t *steps) noexcept nogil:
-    cdef Bits *a = <Bits *>x1
-    cdef Bits *b = <Bits *>x2
-    cdef Bits first, second
-    cdef char *target
-    cdef Py_ssize_t i, item = sizeof(Bits)
-    # Without branches, so that the compiler can use vectors.
-    if steps[0] == 1 and steps[3] == item:
-        if steps[1] == item and steps[2] == item:
-            for i in range(count):
-                first, second = a[i], b[i]
-                out[i] = first if condition[i] else second
-            return
-        if steps[1] == 0 and steps[2] == item:
-            first = a[0]
-            for i in range(count):
-                second = b[i]
-                out[i] = first if condition[i] else second
-            return
-        if steps[1] == item and steps[2] == 0:
-            second = b[0]
-            for i in range(count):
-                first = a[i]
-                out[i] = first if condition[i] else second
-            return
-    target = <char *>out
-    for _ in range(count):
-        (<Bits *>target)[0] = (<Bits *>x1)[0] if condition[0] else (<Bits *>x2)[0]
-        condition += steps[0]
-        x1 += steps[1]
-        x2 += steps[2]
-        target += steps[3]
-
-
 cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                      void *data) noexcept nogil:
     """Choose between two operands by bools, the first one; `data` is the item size."""
-    cdef Py_ssize_t itemsize = <Py_ssize_t>data, n = counts[0]
-    cdef uint8_t *condition = <uint8_t *>args[0]
-    if itemsize == 8:
-        select(<uint64_t *>args[3], condition, args[1], args[2], n, steps)
-    elif itemsize == 4:
-        select(<uint32_t *>args[3], condition, args[1], args[2], n, steps)
-    elif itemsize == 1:
-        select(<uint8_t *>args[3], condition, args[1], args[2], n, steps)
-    elif itemsize == 2:
-        select(<uint16_t *>args[3], condition, args[1], args[2], n, steps)
-    else:
-        select(<Pair *>args[3], condition, args[1], args[2], n, steps)
+    ndx_choose(args, steps, counts[0], <size_t>data)
 
 
 # ---- Blocks --------------------------------------------------------------------------
@@ -146,7 +92,12 @@ cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogi
     The buffer is not on the stack, of which a thread may have little, unless there is
     no other memory.
     """
-    cdef void *room = malloc(SCRATCH + LINE)
+    cdef Py_ssize_t scratch = (<const Job *>arg).stage.scratch
+    cdef void *room = NULL
+    if scratch == 0:
+        run_blocks_in(<const Job *>arg, first, last, NULL)
+        return
+    room = malloc(scratch + LINE)
     if room == NULL:
         run_blocks_on_stack(<const Job *>arg, first, last)
         return
@@ -240,10 +191,10 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
     cdef const Stage *stage = job.stage
     cdef const Operand *operand
     cdef const Partial *partial
-    cdef char *args[4]
-    cdef char *at[4]
-    cdef Py_ssize_t steps[4]
-    cdef Py_ssize_t between[4]
+    cdef char *args[NDX_CHAIN_OPERANDS]
+    cdef char *at[NDX_CHAIN_OPERANDS]
+    cdef Py_ssize_t steps[NDX_CHAIN_OPERANDS]
+    cdef Py_ssize_t between[NDX_CHAIN_OPERANDS]
     cdef Py_ssize_t width = stage.pitch if stage.pitch else ncols
     cdef Py_ssize_t count, row, col
     cdef Transfer how
@@ -397,9 +348,8 @@ cdef void run_stages(void *arg) noexcept nogil:
     for i in range(replay.nstages):
         job.stage = &replay.stages[i]
         blocks = job.stage.row_blocks * job.stage.col_blocks
-        if replay.threaded and not job.stage.serial:
-            parallel_for((blocks - 1) // job.stage.share + 1, False, run_share,
-                         &job)
+        if job.stage.work >= replay.least and not job.stage.serial:
+            parallel_for((blocks - 1) // job.stage.share + 1, False, run_share, &job)
         else:
             run_blocks(&job, 0, blocks)
         for k in range(job.stage.npartials):
@@ -415,9 +365,16 @@ cdef void run_stages(void *arg) noexcept nogil:
 # ---- The replay ----------------------------------------------------------------------
 
 cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t i) noexcept
 
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    bint ndx_threads_are_near()
+
 cdef enum:
+    # Nanoseconds from which threads share a stage: measured with two of them.
+    WORTHWHILE = 15000
+    WORTHWHILE_IF_NEAR = 3000
     CHUNKS = (MAX_SLOTS + 5) // 6
 
 
@@ -426,8 +383,17 @@ def limits():
     return {
         "slots": MAX_SLOTS, "axes": MAX_AXES, "constants": MAX_CONSTANTS,
         "parameters": MAX_PARAMETERS, "scratch": SCRATCH, "rows": MOST_ROWS,
-        "leaves": MAX_LEAVES, "short_row": SHORT_ROW,
+        "leaves": MAX_LEAVES, "short_row": SHORT_ROW, "operands": NDX_CHAIN_OPERANDS,
+        "chain": NDX_CHAIN_STEPS, "tiles": NDX_CHAIN_TILES, "tile": NDX_CHAIN_FEWEST,
     }
+
+
+def chain_codes():
+    """Return the codes of a chain's steps, by name; none where there are no chains."""
+    cdef dict found = {}
+    while ndx_chain_names[len(found)] != NULL:
+        found[ndx_chain_names[len(found)].decode().lower()] = len(found)
+    return found
 
 
 assert CHUNKS * MAXOPS >= MAX_SLOTS
@@ -495,9 +461,11 @@ cdef class Program:
             self.fill(&self.stages[i], stage)
 
     def __dealloc__(self):
-        cdef int i
+        cdef int i, k
         if self.stages != NULL:
             for i in range(self.nstages):
+                for k in range(self.stages[i].nsteps):
+                    free(self.stages[i].steps[k].chain)
                 free(self.stages[i].leaves)
                 free(self.stages[i].steps)
                 free(self.stages[i].partials)
@@ -528,8 +496,12 @@ cdef class Program:
         stage.col_blocks = (stage.cols - 1) // stage.block_cols + 1
         stage.register_bytes = given["register_bytes"]
         stage.share = given["share"]
+        stage.work = given["work"]
+        stage.scratch = given["registers"] * stage.register_bytes
         stage.serial = given["serial"]
         self.large |= stage.rows * stage.cols >= LARGE
+        if not stage.serial:
+            self.work = max(self.work, stage.work)
         leaves, steps, partials = given["leaves"], given["steps"], given["partials"]
         stage.leaves = <Leaf *>calloc(max(len(leaves), 1), sizeof(Leaf))
         stage.steps = <Step *>calloc(max(len(steps), 1), sizeof(Step))
@@ -554,13 +526,19 @@ cdef class Program:
             partial.itemsize = itemsize_of[dtype]
             find_loop(name, dtype, 0, True, &partial.function, &partial.data)
         stage.npartials = len(partials)
-        for i, (name, dtype, into, operands, reduces) in enumerate(steps):
+        stage.nsteps = len(steps)
+        for i, (name, dtype, into, operands, reduces, chain) in enumerate(steps):
             step = &stage.steps[i]
             step.reduces = reduces
             step.sums = reduces and name == "add" and kind_of[dtype] >= KIND_FLOAT
-            find_loop(name, dtype, into, reduces, &step.function, &step.data)
+            if chain:
+                step.chain = make_chain(dtype, len(operands) - 1, chain)
+                step.function = ndx_chain_run
+                step.data = step.chain
+            else:
+                find_loop(name, dtype, into, reduces, &step.function, &step.data)
             step.count = len(operands)
-            within("operands", step.count, 4)
+            within("operands", step.count, NDX_CHAIN_OPERANDS)
             for k, (place, index, itemsize) in enumerate(operands):
                 step.operands[k].place = place
                 step.operands[k].index = index
@@ -568,7 +546,6 @@ cdef class Program:
                 step.rows |= place == LEAF and not stage.leaves[index].together
                 # The elements between the rows don't count.
                 step.rows |= place == PARTIAL and stage.pitch > 0
-        stage.nsteps = len(steps)
         return 0
 
     cdef int hindrance(self, PyObject **arrays) except -1:
@@ -607,7 +584,11 @@ cdef class Program:
                 require_live(<BaseArray>arrays[i])
         replay.stages = self.stages
         replay.nstages = self.nstages
-        replay.threaded = False
+        replay.least = PY_SSIZE_T_MAX
+        if self.work >= WORTHWHILE:
+            replay.least = WORTHWHILE
+        elif self.work >= WORTHWHILE_IF_NEAR and ndx_threads_are_near():
+            replay.least = WORTHWHILE_IF_NEAR
         memcpy(replay.constants, self.constants, 16 * self.nconstants)
         for i in range(self.nparameters):
             store_scalar(<object>scalars[self.parameters[i].position],
@@ -633,7 +614,7 @@ cdef class Program:
             slots[count] = i
             count += 1
         nchunks += 1
-        if self.large:
+        if self.large or replay.least <= self.work:
             run_held(chunks, nchunks, 0, slots, &replay)
         elif self.nstages:
             live = True
@@ -753,6 +734,27 @@ cdef int find_loop(str name, int dtype, int into, bint reduces,
     return 0
 
 
+cdef Chain *make_chain(int dtype, int inputs, tuple given) except NULL:
+    """Return a new chain, which the caller frees."""
+    cdef Chain *chain
+    tiles, steps = given
+    within("steps of a chain", len(steps), NDX_CHAIN_STEPS)
+    within("tiles of a chain", tiles, NDX_CHAIN_TILES)
+    chain = <Chain *>calloc(1, sizeof(Chain))
+    if chain == NULL:
+        raise MemoryError()
+    chain.wide = itemsize_of[dtype] == 8
+    chain.inputs = inputs
+    chain.tiles = tiles
+    chain.nsteps = len(steps)
+    for i, (code, first, second) in enumerate(steps):
+        assert max(first, second) < tiles
+        chain.steps[i].code = code
+        chain.steps[i].first = first
+        chain.steps[i].second = second
+    return chain
+
+
 cdef void set_data(const Operands *chunks, int nchunks, const int *slots,
                    Replay *replay) noexcept:
     cdef int i, k, count = 0
@@ -767,7 +769,6 @@ cdef int run_held(Operands *chunks, int nchunks, int done, const int *slots,
     """Hold all arrays, a few at a time, and run without the GIL."""
     if done == nchunks:
         set_data(chunks, nchunks, slots, replay)
-        replay.threaded = True
         return unlocked(&chunks[0], run_stages, replay)
     hold(&chunks[done])
     try:

@@ -9,6 +9,7 @@ from collections import Counter
 
 import ndx._fusing.rules as rules
 from ndx._compute.costs import CYCLES
+from ndx._fusing.chains import Lowered, chained, may_chain
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
 
@@ -20,11 +21,14 @@ _LEAST_ELEMENTS = 64
 # Bytes of leaves that come from memory each time, where longer runs are faster: of five
 # arrays of 8 MB, 1.2 times as fast on two threads.
 _CACHED = 16 << 20
-# Blocks that a thread takes at a time.
-_SHARE = 16
-# Bytes that the steps read and write from which threads pay: with two of them, after
-# some 50 us.
-_WORTHWHILE = 8 << 20
+# Elements: a row of fewer is not worth a call of a chain.
+_SHORT_CHAIN = 512
+# Elements that a thread takes at a time, about: a quarter of all within these bounds.
+# The first of each block take longer: the processor has to guess the steps of a chain.
+_SHARES = 1024, 4096
+# Nanoseconds that steps take for an element: slow ones, a byte of an operand of another
+# one, an order of a chain.
+_SLOW, _BYTE, _ORDER = 2.0, 0.004, 0.045
 
 
 def _ceil(count, size):
@@ -69,7 +73,7 @@ class Stage:
         registers, bytes_each = _allocate(lowered)
         rows, cols, room = self.blocks(registers, bytes_each)
         self.finish_partials(rows, cols)
-        share = _SHARE
+        share = _ceil(self.share(), rows * cols)
         if self.by_rows:
             # All blocks of a row add to one element of a result.
             share = _ceil(share, _ceil(self.cols, cols)) * _ceil(self.cols, cols)
@@ -78,7 +82,7 @@ class Stage:
             "shape": self.outer, "cols": self.cols, "plane": self.plane(),
             "block_rows": rows,
             "block_cols": cols, "register_bytes": room,
-            "serial": self.serial or self.work(lowered) < _WORTHWHILE,
+            "serial": self.serial, "work": self.work(lowered),
             "pitch": self.pitch, "share": share,
             "leaves": [
                 (self.planner.slot(x.buffer), x.offset, strides, self.has_pitch(i))
@@ -87,19 +91,28 @@ class Stage:
                 )
             ],
             "steps": [
-                (name, code, into, [_operand(x) for x in operands], reduces)
-                for name, code, into, operands, reduces in lowered
+                step._replace(operands=[_operand(x) for x in step.operands])
+                for step in lowered
             ],
             "partials": self.partials, "registers": registers,
         }  # fmt: skip
 
+    def share(self):
+        """Return about how many elements a thread takes at a time."""
+        least, most = _SHARES
+        return min(max(least, math.prod(self.shape) // 4), most)
+
     def work(self, lowered):
-        """Return the bytes that all steps read and write; slow ones count as more."""
-        bytes_each = sum(
-            (4 if name in CYCLES else 1) * len(operands) * rules.itemsize(code)
-            for name, code, _, operands, _ in lowered
-        )
-        return math.prod(self.shape) * bytes_each
+        """Return about how many nanoseconds the steps take."""
+        each = 0.0
+        for step in lowered:
+            if step.name in CYCLES:
+                each += _SLOW
+            elif step.chain:
+                each += _ORDER * len(step.chain[1])
+            else:
+                each += _BYTE * len(step.operands) * rules.itemsize(step.code)
+        return int(math.prod(self.shape) * each)
 
     # ---- The walk
 
@@ -139,6 +152,11 @@ class Stage:
             msg = f"it has more than {LIMITS['axes']} axes"
             raise TooLarge(msg)
         self.strides = [tuple(kept) if kept else (0,) for kept in strides]
+        # Leaves that chains don't take: those of a row are neither one nor one value.
+        self.strided = {
+            i for i, part in enumerate(parts)
+            if self.strides[i][-1] not in (0, rules.itemsize(part.buffer.code))
+        }  # fmt: skip
 
     def common_pitch(self):
         """Return the elements from one row of most leaves to the next, or 0.
@@ -174,7 +192,7 @@ class Stage:
     # ---- The steps
 
     def lowered(self):
-        """Return (name, code, into, operands), with short rows gathered."""
+        """Return the steps with their operands, short rows gathered, in chains."""
         lowered, gathered = [], {}
         for step in self.steps:
             operands = []
@@ -189,11 +207,14 @@ class Stage:
             if step.reduces:
                 operands = [operands[1], operands[0], operands[1]]
             place = operands[-1]
-            lowered.append((step.name, step.code, step.into, operands, step.reduces))
+            lowered.append(
+                Lowered(step.name, step.code, step.into, operands, step.reduces)
+            )
             if place[0] == "gathered":
                 # The registers of a stored row go to their leaf.
                 lowered.append(_copied(step.into, place, place[3]))
-        return lowered
+        few = math.prod(self.shape) < LIMITS["tile"]
+        return lowered if few else chained(lowered, self.strided)
 
     def is_short(self, index):
         """Whether a leaf is better copied than read in place.
@@ -202,10 +223,20 @@ class Stage:
         """
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
-        short = math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]
-        if short and not (self.is_flat(index) or self.has_pitch(index)):
+        least = _SHORT_CHAIN if self.in_chain(index) else LIMITS["short_row"]
+        if math.prod(self.outer) > 1 and self.cols < least and not (self.is_flat(index) or self.has_pitch(index)):
             return True
         return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
+
+    def in_chain(self, index):
+        """Whether a step that may be in a chain reads or writes a leaf."""
+        part = self.parts[index]
+        if index in self.strided:
+            return False
+        return any(
+            part in (step.target, *parts_of(step)) and may_chain(step)
+            for step in self.steps
+        )
 
     def is_flat(self, index):
         """Whether the rows of a leaf follow one another like the elements of one."""
@@ -271,7 +302,8 @@ class Stage:
 
     def blocks(self, registers, each):
         """Return rows and columns of a block, and the bytes of a register."""
-        most = _MOST_ELEMENTS
+        sums = any(step.reduces for step in self.steps)
+        most = _MOST_ELEMENTS if registers or sums else self.share()
         total = math.prod(self.outer)
         if len(self.parts) * total * self.cols * each > _CACHED:
             most *= 2
@@ -311,7 +343,7 @@ class Stage:
 
 def _copied(code, source, target):
     """Return the step that copies a block."""
-    return "copy", code, code, [source, target], False
+    return Lowered("copy", code, code, [source, target])
 
 
 def _start_of(step):
@@ -361,13 +393,13 @@ def _allocate(lowered):
     not needed any more, if its elements are as large.
     """
     last = {}
-    for i, (_, _, _, operands, _) in enumerate(lowered):
-        for operand in operands:
+    for i, step in enumerate(lowered):
+        for operand in step.operands:
             if operand[0] in ("register", "gathered"):
                 last[id(operand[1])] = i
     number, free, count, each = {}, [], 0, 1
-    for i, (name, code, into, operands, reduces) in enumerate(lowered):
-        *inputs, output = operands
+    for i, step in enumerate(lowered):
+        *inputs, output = step.operands
         dying, placed = [], []
         for operand in inputs:
             if operand[0] in ("register", "gathered"):
@@ -396,7 +428,7 @@ def _allocate(lowered):
         free += [number[k] for k, _ in dying if k != _key(output)]
         if _key(output) is not None and last[_key(output)] == i:
             free.append(number[_key(output)])
-        lowered[i] = (name, code, into, placed, reduces)
+        lowered[i] = step._replace(operands=placed)
     return count, each
 
 

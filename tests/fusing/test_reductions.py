@@ -74,7 +74,7 @@ def test_sums_of_floats_are_not_rounded_element_by_element(shape, axis):
 @pytest.fixture
 def threads(monkeypatch):
     """Let stages of any size be on several threads."""
-    monkeypatch.setattr(stages, "_WORTHWHILE", 0)
+    monkeypatch.setattr(stages, "_BYTE", 1e6)
     before = ndx.get_num_threads()
     yield
     ndx.set_num_threads(before)

@@ -12,18 +12,28 @@
 /* Computes one part of an operation. It runs no Python and takes no lock. */
 typedef void (*ndx_part)(void *arg, ptrdiff_t index);
 
-/* What the threads compute now: parts 0 to count - 1, each once, in any order. */
+/* Consecutive parts: each thread begins with its own ones, which are the same in the next
+ * operation on as many parts, so that their elements may still be in its core's cache. */
+typedef struct {
+    ptrdiff_t next;                        /* the part to take; atomic */
+    ptrdiff_t end;
+    char apart[48];                        /* one cache line each */
+} ndx_parts;
+
+#define NDX_MOST_RANGES 16
+
+/* What the threads compute now: parts, each once, in any order. */
 typedef struct {
     ndx_part part;
     void *arg;
-    ptrdiff_t count;
-    ptrdiff_t next;                        /* the part to take; atomic */
+    int nranges;
     int seats;                             /* threads that may still join */
     int inside;                            /* threads that compute; read without lock */
     int helped;                            /* how many threads may join */
 #if !defined(_WIN32)
     fenv_t environment;                    /* the caller's: rounding, subnormals */
 #endif
+    ndx_parts ranges[NDX_MOST_RANGES];
 } ndx_task;
 
 /* The most threads that may compute one operation. */
@@ -43,7 +53,7 @@ void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg);
 
 /* Set the function that looks: it takes the GIL, and returns whether an error is set.
  * `forked`: set the error that this is a child in the midst of an operation. */
-void ndx_set_look(int (*look)(int forked));
+void ndx_set_interrupted(int (*look)(int forked));
 
 /* Let `helpers` threads compute one part each, while the caller goes on.
  *
@@ -51,6 +61,10 @@ void ndx_set_look(int (*look)(int forked));
  * the threads. If there are any, `ndx_end_task` waits for them. */
 int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg);
 void ndx_end_task(ndx_task *task);
+
+/* Note an operation that is worth threads only if they need not be woken; return whether
+ * they look for work, or will with the next such operation. */
+int ndx_threads_are_near(void);
 
 /* A flag that one part raises, and others look at before they start. */
 static inline void ndx_raise_flag(int *flag) {
