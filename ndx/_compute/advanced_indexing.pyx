@@ -267,7 +267,7 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
 
 cdef int run_parts(Job *job, Parts parts, str name) except -1:
     """Compute a job on the parts of a mask; operand 0 is the items of a part."""
-    job.written = 0
+    job.written = 1
     job.independent = job.by_rows = True
     job.cycles = CYCLES
     memcpy(&job.grid, &parts.grid, sizeof(Grid))
@@ -823,14 +823,15 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
         return not picks.failed
     # Nothing is written if an index is out of bounds.
     start_pick(&job, &operands, &walk, run_check, &picks)
-    job.written = job.itemsizes[1 + picks.narrays] = 0
+    job.written = 1
+    job.itemsizes[1 + picks.narrays] = 0
     job.independent = True
     run(&job, "put")
     if picks.failed:
         return False
     picks.checked = True
     start_pick(&job, &operands, &walk, run_scatter, &picks)
-    job.written = 0
+    job.written = 1
     # The last of several values for one place is kept.
     job.independent = picks.constant and has_distinct_elements(x)
     job.in_order = not job.independent

@@ -118,7 +118,8 @@ cdef int run_fold(Folding *folding, Operands *operands, const Walk *walk,
     begin_job(&job, operands, walk, folding.run, folding)
     for op in range(walk.nops):
         job.itemsizes[op] = itemsizes[op]
-    job.written = 0
+    # The old values of the result are combined with the elements.
+    job.written = job.read = 1
     job.independent = True
     job.least = LEAST
     folding.time = job_time(&job)

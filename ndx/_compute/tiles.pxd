@@ -20,13 +20,15 @@ cdef struct Job:
     Py_ssize_t itemsizes[MAXOPS]     # 0: elements may be read or written anywhere
     Compute kernel                   # computes one tile
     void *arg
-    int written                      # the operand that is written
+    unsigned int written             # bits of the operands that are written
+    unsigned int read                # bits of those that are read, too
     int cycles                       # that an element takes, besides the memory's time
     bint keeps_axes                  # tiles have all axes of the walk
     # Not 0: operand 0 has results of the others along axes where it has no stride, and
     # tiles have at least so many elements along these.
     Py_ssize_t least
-    bint by_rows                     # tiles are runs of elements in C order
+    bint by_rows                     # tiles are runs of elements in C order,
+    Py_ssize_t together              # each of a multiple of so many, but the last ones
     bint in_order                    # by the calling thread, one tile after the other
     bint independent                 # in any order, even if places are written twice
     Grid grid                        # without tiles: cut when the job runs

@@ -154,7 +154,9 @@ cdef void begin_job(Job *job, Operands *operands, const Walk *walk, Compute kern
     job.walk = walk
     job.kernel = kernel
     job.arg = arg
-    job.written = operands.count - 1
+    job.written = <unsigned int>1 << (operands.count - 1)
+    job.read = 0
+    job.together = 1
     job.cycles = 0
     job.least = 0
     job.keeps_axes = job.by_rows = job.in_order = job.independent = False
@@ -164,10 +166,11 @@ cdef void begin_job(Job *job, Operands *operands, const Walk *walk, Compute kern
 cdef void set_order(Job *job) noexcept:
     """Let a job be computed in order if the last of several values for one place stays.
     """
-    if not job.in_order and not job.independent:
-        job.in_order = not is_distinct(
-            job.walk.ndim, job.walk.shape, job.walk.strides[job.written],
-            job.itemsizes[job.written])
+    cdef int op
+    for op in range(job.walk.nops):
+        if job.written >> op & 1 and not job.independent:
+            job.in_order |= not is_distinct(job.walk.ndim, job.walk.shape,
+                                            job.walk.strides[op], job.itemsizes[op])
 
 
 cdef void run_kernel(const Job *job, char **data, Walk *walk) noexcept nogil:

@@ -138,6 +138,7 @@ cdef class Program:
     cdef unsigned int used       # bits of arguments whose elements are read or written
     cdef unsigned int stored     # bits of arguments that are written
     cdef bint large
+    cdef bint streamed           # whether all stages may be jobs over files
     cdef Py_ssize_t work         # of the longest stage that threads may share
     cdef Made made[MAX_SLOTS]
     cdef Stage *stages
@@ -152,6 +153,7 @@ cdef class Program:
     cdef BaseArray make(self, int i)
     cdef object build(self, tuple spec, PyObject **arrays, list made)
     cdef int hindrance(self, PyObject **arrays) except -1
+    cdef bint reads_files(self, PyObject **arrays) except -1
 
 cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
                     unsigned int stored) except -1

@@ -11,20 +11,23 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove
 
 from ndx._array.pinning cimport (
-    Operands, hold, let_go, locate, put, recheck_all, unlocked,
+    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all,
+    unlocked,
 )
 from ndx._array.storage cimport (
     BaseArray, as_number, new_array, new_view, require_live, set_layout, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, Cast, Transfer, cast_between, transfer_block
+from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
+from ndx._compute.tiles cimport Job as FileJob, begin_job, cut_rows, element_bytes
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of, store_scalar
-from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
+from ndx._lib.layout cimport MAXOPS, Strided, Walk, byte_bounds
 
 __all__ = ["Program", "limits"]
 
@@ -362,6 +365,164 @@ cdef void run_stages(void *arg) noexcept nogil:
             blocks = job.stage.row_blocks * job.stage.col_blocks
 
 
+# ---- Arrays in large files -----------------------------------------------------------
+# A stage is a job, whose tiles are whole blocks. They are those of a stage in memory,
+# and so are the results, to the last bit.
+
+cdef enum:
+    TILE = 8 << 20               # bytes that a thread takes at a time
+    PLACES = 64                  # the address of the first element's place
+
+
+# What computes tiles of a stage.
+cdef struct Streamed:
+    const Stage *stage
+    const Replay *replay
+
+
+cdef bint streams(const Stage *stage) noexcept:
+    """Whether a stage can be computed as a job.
+
+    Its blocks are numbered by their rows, and its leaves are operands of one walk.
+    """
+    return stage.ndim <= 1 and stage.pitch == 0 and stage.plane == stage.rows \
+        and 1 + stage.nleaves + stage.npartials <= MAXOPS
+
+
+cdef void run_tile(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Compute the blocks of a tile; operand 0 is the place of its first element."""
+    cdef const Streamed *streamed = <const Streamed *>arg
+    cdef const Stage *whole = streamed.stage
+    cdef Stage stage = whole[0]
+    cdef Replay replay = streamed.replay[0]
+    cdef Leaf[MAX_LEAVES] leaves
+    cdef Partial[MAXOPS] partials
+    cdef Py_ssize_t place = data[0] - <char *>PLACES, first
+    cdef Job share
+    cdef int last = walk.ndim - 1, i
+    stage.rows = stage.plane = walk.shape[0] if last else 1
+    stage.shape[0] = stage.rows
+    stage.cols = walk.shape[last]
+    stage.plane_blocks = stage.row_blocks = (stage.rows - 1) // stage.block_rows + 1
+    stage.col_blocks = (stage.cols - 1) // stage.block_cols + 1
+    first = place // whole.cols // stage.block_rows * whole.col_blocks \
+        + place % whole.cols // stage.block_cols
+    stage.leaves = leaves
+    for i in range(stage.nleaves):
+        leaves[i].slot = i
+        leaves[i].offset = 0
+        leaves[i].inner = walk.strides[1 + i][last]
+        leaves[i].outer[0] = walk.strides[1 + i][0]
+        leaves[i].together = is_flat(&stage, &leaves[i])
+        replay.data[i] = data[1 + i]
+    stage.partials = partials
+    for i in range(stage.npartials):
+        partials[i] = whole.partials[i]
+        partials[i].slot = stage.nleaves + i
+        replay.data[stage.nleaves + i] = data[1 + stage.nleaves + i] \
+            + first * partials[i].itemsize
+    share.stage = &stage
+    share.replay = &replay
+    run_blocks(&share, 0, stage.row_blocks * stage.col_blocks)
+
+
+cdef void run_partials(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Add the partial results of all blocks, operand 1, to operand 0."""
+    cdef const Partial *partial = <const Partial *>arg
+    cdef char *args[3]
+    cdef Py_ssize_t[3] steps = [0, partial.itemsize, 0]
+    cdef Py_ssize_t count = walk.shape[0]
+    args[0] = args[2] = data[0]
+    args[1] = data[1]
+    partial.function(args, &count, steps, partial.data)
+
+
+cdef BaseArray operand_of(const Stage *stage, const Leaf *leaf, BaseArray x):
+    """Return a view of a leaf's elements: rows, if there are several, and columns."""
+    cdef BaseArray view = new_view(x, stage.ndim + 1)
+    view.offset += leaf.offset
+    if stage.ndim:
+        view.shape[0] = stage.rows
+        view.strides[0] = leaf.outer[0]
+    view.shape[stage.ndim] = stage.cols
+    view.strides[stage.ndim] = leaf.inner
+    set_layout(view)
+    return view
+
+
+cdef void find_written(const Stage *stage, FileJob *job) noexcept:
+    """Set which leaves are written, and which of these are read before."""
+    cdef const Step *step
+    cdef unsigned int bit
+    cdef int i, k
+    job.written = 0
+    for i in range(stage.nsteps):
+        step = &stage.steps[i]
+        for k in range(step.count):
+            if step.operands[k].place != LEAF:
+                continue
+            bit = <unsigned int>2 << step.operands[k].index
+            if k < step.count - 1 and not job.written & bit:
+                job.read |= bit
+            elif k == step.count - 1:
+                job.written |= bit
+
+
+cdef int run_streamed(const Stage *stage, Replay *replay, list arrays) except -1:
+    """Compute a stage on arrays, of which some are in large files.
+
+    `arrays` has an array for each slot.
+    """
+    cdef Streamed streamed = Streamed(stage, replay)
+    cdef list views = [
+        operand_of(stage, &stage.leaves[i], arrays[stage.leaves[i].slot])
+        for i in range(stage.nleaves)]
+    cdef BaseArray view
+    cdef Operands operands
+    cdef Walk walk
+    cdef FileJob job
+    cdef Py_ssize_t elements, block = stage.block_rows * stage.block_cols, blocks
+    cdef int i, axis
+    operands.count = 0
+    put_constant(&operands, <char *>PLACES)
+    walk.ndim = stage.ndim + 1
+    walk.nops = 1 + stage.nleaves
+    for axis in range(walk.ndim):
+        walk.shape[axis] = stage.cols if axis == stage.ndim else stage.rows
+        walk.strides[0][axis] = 1 if axis == stage.ndim else stage.cols
+    for i in range(stage.nleaves):
+        view = <BaseArray>views[i]
+        put(&operands, view)
+        for axis in range(walk.ndim):
+            walk.strides[1 + i][axis] = view.strides[axis]
+    for i in range(stage.npartials):
+        put(&operands, <BaseArray>arrays[stage.partials[i].slot])
+    begin_job(&job, &operands, &walk, run_tile, &streamed)
+    job.itemsizes[0] = 0
+    for i in range(stage.nleaves):
+        job.itemsizes[1 + i] = itemsize_of[(<BaseArray>views[i]).dtype]
+    find_written(stage, &job)
+    job.keeps_axes = job.by_rows = job.independent = True
+    job.together = block
+    # Sums of rows are added to by their blocks, one after the other.
+    job.in_order = stage.serial
+    for i in range(stage.nleaves):
+        job.in_order |= job.written >> (1 + i) & 1 and stage.leaves[i].inner == 0 \
+            and stage.cols > stage.block_cols
+    elements = min(<Py_ssize_t>TILE, settings().block) \
+        // max(1, element_bytes(&walk, job.itemsizes))
+    cut_rows(&job.grid, &walk, max(block, elements - elements % block))
+    run(&job, "fuse")
+    blocks = stage.row_blocks * stage.col_blocks
+    walk.shape[0] = blocks
+    for i in range(stage.npartials):
+        operands.count = 0
+        put(&operands, <BaseArray>arrays[stage.partials[i].target])
+        put(&operands, <BaseArray>arrays[stage.partials[i].slot])
+        compute_on(&operands, &walk, run_partials, <void *>&stage.partials[i], False)
+    return 0
+
+
 # ---- The replay ----------------------------------------------------------------------
 
 cdef extern from "Python.h":
@@ -459,6 +620,7 @@ cdef class Program:
             # leaves.
             self.nstages = i + 1
             self.fill(&self.stages[i], stage)
+            self.streamed = (i == 0 or self.streamed) and streams(&self.stages[i])
 
     def __dealloc__(self):
         cdef int i, k
@@ -550,24 +712,29 @@ cdef class Program:
 
     cdef int hindrance(self, PyObject **arrays) except -1:
         """Return why the arrays of this call can't be replayed; 0: they can."""
+        # NumPy reports floating-point errors then; only its functions do that.
+        if reporting != 0 and reports():
+            return ERRORS
+        if not self.streamed and self.large and self.reads_files(arrays):
+            # Computed in passes, which read a file from start to end.
+            return FILES
+        return 0 if are_apart(arrays, self.nargs, self.used, self.stored) else OVERLAP
+
+    cdef bint reads_files(self, PyObject **arrays) except -1:
+        """Whether arrays of this call are in files, and large."""
         cdef Strided layout
         cdef BaseArray x
         cdef Mapped mapped
         cdef int i
-        # NumPy reports floating-point errors then; only its functions do that.
-        if reporting != 0 and reports():
-            return ERRORS
-        if self.large:
-            for i in range(self.nargs):
-                x = <BaseArray>arrays[i]
-                if not self.used >> i & 1 or not block_is_live(x.block):
-                    continue
-                strided(x, &layout)
-                if x.size * itemsize_of[x.dtype] >= settings().threshold \
-                        and find_mapping(layout.data, &mapped):
-                    # Computed in passes, which read a file from start to end.
-                    return FILES
-        return 0 if are_apart(arrays, self.nargs, self.used, self.stored) else OVERLAP
+        for i in range(self.nargs):
+            x = <BaseArray>arrays[i]
+            if not self.used >> i & 1 or not block_is_live(x.block):
+                continue
+            strided(x, &layout)
+            if x.size * itemsize_of[x.dtype] >= settings().threshold \
+                    and find_mapping(layout.data, &mapped):
+                return True
+        return False
 
     cdef object run(self, PyObject **arrays, PyObject **scalars):
         """Replay; the caller has asked `hindrance`, and owns the arguments."""
@@ -614,7 +781,12 @@ cdef class Program:
             slots[count] = i
             count += 1
         nchunks += 1
-        if self.large or replay.least <= self.work:
+        if self.large and self.reads_files(arrays):
+            made = [only] if only is not None else made
+            operands = [<object>arrays[i] for i in range(self.nargs)] + (made or [])
+            for i in range(self.nstages):
+                run_streamed(&self.stages[i], &replay, operands)
+        elif self.large or replay.least <= self.work:
             run_held(chunks, nchunks, 0, slots, &replay)
         elif self.nstages:
             live = True
@@ -704,7 +876,7 @@ cdef int within(str what, size_t count, size_t most) except -1:
     return 0
 
 
-cdef bint is_flat(const Stage *stage, const Leaf *leaf) noexcept:
+cdef bint is_flat(const Stage *stage, const Leaf *leaf) noexcept nogil:
     """Whether the rows of a leaf follow one another like the elements of one."""
     cdef Py_ssize_t step = leaf.inner * stage.cols
     cdef int axis

@@ -149,9 +149,8 @@ cdef bint begin(Pass *now, Job *job) except -1:
         operand = &now.ops[op]
         operand.data = job.operands.data[op]
         operand.itemsize = job.itemsizes[op]
-        operand.written = op == job.written
-        # A reduction combines the old values of its result with the other operand.
-        operand.read = job.least and op == 0 or not operand.written
+        operand.written = job.written >> op & 1
+        operand.read = not operand.written or job.read >> op & 1
         find_file(operand)
         operand.moving = operand.itemsize != 0
         for axis in range(walk.ndim):
@@ -191,9 +190,12 @@ cdef bint begin(Pass *now, Job *job) except -1:
 
 
 cdef Py_ssize_t written_bytes(const Pass *now) noexcept:
-    """Return the bytes of a tile of the result."""
-    cdef Py_ssize_t nbytes = now.ops[now.job.written].itemsize
-    cdef int axis
+    """Return the bytes of a tile of the results."""
+    cdef Py_ssize_t nbytes = 0
+    cdef int op, axis
+    for op in range(now.job.walk.nops):
+        if now.ops[op].written:
+            nbytes += now.ops[op].itemsize
     for axis in range(now.job.grid.ndim):
         nbytes *= now.job.grid.tile[axis]
     return nbytes
@@ -333,12 +335,13 @@ cdef void compute(const Pass *now, Walk *tile, char **start,
     cdef char *data[MAXOPS]
     cdef Walk piece
     cdef Grid pieces
-    cdef Py_ssize_t i
+    cdef Py_ssize_t size, i
     if worker.buffers == NULL:
         run_kernel(job, start, tile)
         return
     if job.by_rows:
-        cut_rows(&pieces, tile, PIECE // max(1, now.each))
+        size = PIECE // max(1, now.each)
+        cut_rows(&pieces, tile, max(job.together, size - size % job.together))
     else:
         cut(&pieces, tile, job.itemsizes, PIECE, -1, 0)
     for i in range(pieces.total):
