@@ -58,6 +58,7 @@ from ndx._api.statistical import *
 from ndx._api.utility import *
 from ndx._array.dispatch import synchronize, waitall
 from ndx._capi import get_include
+from ndx._compute.costs import cost_model
 from ndx._compute.passes.settings import passes
 from ndx._compute.threads import get_num_threads, set_num_threads
 from ndx._context.context import current_backend, set_default

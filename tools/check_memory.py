@@ -3,8 +3,8 @@
 A pointer to an array's memory is valid until Python runs, or another thread has the
 GIL: then a scope may end, and its memory be reused. That module pins the memory. The
 check fails on any other function that releases the GIL, takes the address of an array's
-elements, or pins a block, unless it is listed below with a reason. It also fails on a
-listed function that no longer does so.
+elements, pins a block, or lets threads share an operation, unless it is listed below
+with a reason. It also fails on a listed function that no longer does so.
 Usage: ``python tools/check_memory.py [FOLDER]``
 """
 
@@ -78,6 +78,15 @@ ADDRESSES = {
     "_cuda.bridge:*": "memory of devices, which their streams order",
 }
 
+# Functions that may let threads share an operation; all others are jobs.
+THREADS = {
+    "_compute.executor:run_tiles": "this is the one that computes jobs",
+    "_compute.folds:*": "tiles of a job, with a partial result for each",
+    "_compute.passes.run:work_on_block": "tiles of a job over files",
+    "_compute.threads:parallel_for": "what the others call",
+    "_fusing.replay:run_stages": "blocks of a stage, which are numbered",
+}
+
 RULES = [
     ("releases the GIL", re.compile(r"\bwith\b.*\bnogil\b"), NOGIL),
     (
@@ -87,6 +96,11 @@ RULES = [
             r"\bblock\.ptr\b|\bblock\.pins\b"
         ),
         ADDRESSES,
+    ),
+    (
+        "lets threads share an operation",
+        re.compile(r"\b(parallel_for|ndx_begin_task|ndx_parallel_for)\s*\("),
+        THREADS,
     ),
 ]
 # The rooms below arrays handle blocks of arenas and pools themselves.
@@ -136,14 +150,18 @@ def check(root: Path) -> list[str]:
                     continue
                 if index == 1 and module.startswith(BELOW):
                     continue
+                if index == 2 and not function:
+                    # The declaration of what C defines.
+                    continue
                 names = (f"{module}:{function}", f"{module}:*")
                 fitting = [name for name in names if name in allowed]
                 used.update((index, name) for name in fitting)
                 if not fitting:
                     problems.append(
                         f"{where}:{number}: {function or 'the module'} {what}; go "
-                        "through ndx._array.pinning (compute_on, or hold and let_go), "
-                        "or say in tools/check_memory.py why it may"
+                        "through ndx._array.pinning (compute_on, or hold and let_go) "
+                        "or ndx._compute.executor (run), or say in "
+                        "tools/check_memory.py why it may"
                     )
     for path in sorted(root.rglob("*.[ch]")):
         text = COMMENT.sub(_lines_of, path.read_text(encoding="utf-8"))

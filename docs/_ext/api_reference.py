@@ -38,7 +38,8 @@ CHAPTERS = {
         "WorkspacePlan", "use_workspaces",
     ],
     "Threads, devices, the C level": [
-        "get_num_threads", "set_num_threads", "synchronize", "waitall", "get_include",
+        "cost_model", "get_num_threads", "set_num_threads", "synchronize", "waitall",
+        "get_include",
     ],
     "Errors": [
         "StaleArrayError", "WorkspaceError", "OutOfMemoryError", "ReadOnlyError",

@@ -26,6 +26,7 @@ def report():
         ("packages", _packages()),
         ("machine", _machine()),
         ("backends", _backends()),
+        ("cost of operations", _costs()),
         ("defaults", _defaults()),
     ]
     lines = []
@@ -99,6 +100,16 @@ def _backends():
         limit = "no limit" if backend.limit is None else format_size(backend.limit)
         reserved = format_size(stats["reserved_bytes"])
         rows.append((name, f"device {backend.device}, {limit}, {reserved} reserved"))
+    return rows
+
+
+def _costs():
+    """Return what decides how an operation is computed (`_compute.costs`)."""
+    rows = [("threads", str(ndx.get_num_threads()))]
+    units = {"bandwidth": (1, "bytes a nanosecond"), "cycle": (1, "ns")}
+    for name, value in ndx.cost_model().items():
+        factor, unit = units.get(name, (1e6, "us"))
+        rows.append((name.replace("_", " "), f"{value * factor:g} {unit}"))
     return rows
 
 

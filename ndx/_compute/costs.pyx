@@ -5,7 +5,7 @@ were measured on a desktop processor of 2023. They need not be exact: near a bou
 ways take about the same time. Results depend on none of them.
 """
 
-__all__ = ["model"]
+__all__ = ["cost_model"]
 
 # Cycles that an element takes, of operations that compute for longer than they read
 # and write.
@@ -34,12 +34,41 @@ cdef int cycles_of(str name) except -1:
     return CYCLES.get(name, 0)
 
 
-def model() -> dict[str, float]:
-    """Return the constants of the model by name, for reports."""
+def cost_model() -> dict[str, float]:
+    """Return what decides how an operation on many elements is computed.
+
+    The time of an operation is estimated: that of moving its bytes, and of computing
+    its elements. Short ones are computed at once, longer ones without the GIL, and the
+    longest by several threads, part by part; arrays in large files in passes.
+
+    Returns
+    -------
+    dict
+        ``bandwidth`` in bytes a nanosecond, of one core; ``cycle``, of an element's
+        computation, in nanoseconds; ``without_gil`` and ``on_threads``, the estimates
+        from which an operation is computed so, and ``part``, that of a thread's part,
+        in seconds.
+
+    See Also
+    --------
+    get_num_threads : How many threads there are.
+    passes : Operations on arrays in large files.
+
+    Notes
+    -----
+    Results don't depend on any of it. ``python -m ndx info`` shows the numbers, too.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> model = ndx.cost_model()
+    >>> model["part"] < model["on_threads"]
+    True
+    """
     return {
-        "bytes of one core in a nanosecond": costs.bandwidth,
-        "nanoseconds of a cycle": costs.cycle,
-        "microseconds from which the GIL is released": costs.direct / 1000,
-        "microseconds from which threads help": costs.threads / 1000,
-        "microseconds of a thread's part": costs.part / 1000,
+        "bandwidth": costs.bandwidth,
+        "cycle": costs.cycle,
+        "without_gil": costs.direct * 1e-9,
+        "on_threads": costs.threads * 1e-9,
+        "part": costs.part * 1e-9,
     }

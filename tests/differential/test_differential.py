@@ -22,8 +22,8 @@ CHAPTERS = (
 TABLE = {name: row for chapter in CHAPTERS for name, row in chapter.TABLE.items()}
 # They are of ndx alone.
 NOT_OF_THE_STANDARD = {
-    "current_backend", "current_workspace", "fuse", "get_include", "get_num_threads",
-    "load", "open", "save",
+    "cost_model", "current_backend", "current_workspace", "fuse", "get_include",
+    "get_num_threads", "load", "open", "save",
     "set_default", "set_num_threads", "synchronize", "waitall", "workspace",
 }  # fmt: skip
 

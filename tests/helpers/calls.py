@@ -109,6 +109,7 @@ CALLS = dict(sorted(_ROWS.items()))
 NO_ARRAYS = {
     "arange",
     "broadcast_shapes",
+    "cost_model",
     "current_backend",
     "current_workspace",
     "empty",

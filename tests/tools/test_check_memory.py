@@ -9,16 +9,18 @@ def problems(tmp_path, monkeypatch):
     """Write a package ``pkg`` from {path: text} and return what is wrong with it."""
     nogil = {"gil:run": "the one", "files:File.flush": "a file"}
     addresses = {"gil:*": "it is for that"}
+    threads = {"gil:share": "the one"}
     rules = [
         (what, pattern, allowed)
         for (what, pattern, _), allowed in zip(
-            check_memory.RULES, (nogil, addresses), strict=True
+            check_memory.RULES, (nogil, addresses, threads), strict=True
         )
     ]
     monkeypatch.setattr(check_memory, "RULES", rules)
     right = {
         "gil.pyx": "cdef int run(f) except -1:\n    with nogil:\n        f()\n\n\n"
-        "cdef int hold(x) except -1:\n    block_pin(x.block)\n",
+        "cdef int hold(x) except -1:\n    block_pin(x.block)\n"
+        "\n\ncdef void share() noexcept nogil:\n    parallel_for(n, part, arg)\n",
         "files.pyx": "cdef class File:\n    cdef int flush(self) except -1:\n"
         "        with nogil:\n            pass\n",
     }
@@ -50,6 +52,7 @@ def test_what_is_listed_passes(problems):
         ("cdef f(x):\n    return [transient_view(y) for y in x]\n", "f"),
         ("cdef object f(x): return transient_view(x)\n", "f"),
         ("def f(x):\n    pass\n\n\ndef g(x):\n    block_unpin(x.block)\n", "g"),
+        ("cdef void f() noexcept nogil:\n    parallel_for(n, part, arg)\n", "f"),
     ],
 )
 def test_what_is_not_listed_is_found(problems, text, name):
