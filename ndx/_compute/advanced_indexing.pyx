@@ -230,7 +230,7 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
     cdef Walk counted
     cdef Job job
     cdef int axis
-    if time_of(size, itemsize_of[mask.dtype], CYCLES) >= costs.threads:
+    if time_of(size, itemsize_of[mask.dtype], CYCLES) >= costs.cut:
         count = min(MOST_PARTS, size // MASK_PART)
     # No two parts share the 64 elements that are looked at together.
     cut_rows(&parts.grid, walk, ((size - 1) // count | 63) + 1)

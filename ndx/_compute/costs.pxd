@@ -3,6 +3,7 @@ cdef struct Costs:
     double bandwidth                 # bytes that one core moves in a nanosecond
     double cycle
     double direct                    # jobs of less are computed with the GIL
+    double cut                       # jobs of more are cut, for threads that are awake
     double threads                   # jobs of more are computed on all threads
     double part                      # time of a part that a thread takes
 

@@ -22,7 +22,8 @@ cdef void set_defaults() noexcept:
     costs.bandwidth = 20
     costs.cycle = 0.3
     costs.direct = 4_000
-    costs.threads = 100_000
+    costs.cut = 20_000
+    costs.threads = 60_000
     costs.part = 12_500
 
 
@@ -39,15 +40,16 @@ def cost_model() -> dict[str, float]:
 
     The time of an operation is estimated: that of moving its bytes, and of computing
     its elements. Short ones are computed at once, longer ones without the GIL, and the
-    longest by several threads, part by part; arrays in large files in passes.
+    longest by several threads, part by part; arrays in large files in passes. While
+    operations follow one another, threads stay awake, and share shorter ones, too.
 
     Returns
     -------
     dict
         ``bandwidth`` in bytes a nanosecond, of one core; ``cycle``, of an element's
-        computation, in nanoseconds; ``without_gil`` and ``on_threads``, the estimates
-        from which an operation is computed so, and ``part``, that of a thread's part,
-        in seconds.
+        computation, in nanoseconds; ``without_gil``, ``on_threads`` and
+        ``on_awake_threads``, the estimates from which an operation is computed so, and
+        ``part``, that of a thread's part, in seconds.
 
     See Also
     --------
@@ -69,6 +71,7 @@ def cost_model() -> dict[str, float]:
         "bandwidth": costs.bandwidth,
         "cycle": costs.cycle,
         "without_gil": costs.direct * 1e-9,
+        "on_awake_threads": costs.cut * 1e-9,
         "on_threads": costs.threads * 1e-9,
         "part": costs.part * 1e-9,
     }

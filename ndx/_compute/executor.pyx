@@ -17,6 +17,9 @@ from ndx._compute.tiles cimport (
 )
 from ndx._lib.layout cimport Walk
 
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    bint ndx_threads_are_near()
+
 cdef enum:
     LARGE = 32768                # elements that may be computed in a pass
     LINE = 64                    # elements: whole cache lines of any dtype
@@ -34,6 +37,7 @@ cdef int run(Job *job, str name) except -1:
     `name` is the operation's, for the user's callback.
     """
     cdef double time = job_time(job)
+    job.time = time
     if time < costs.direct and walk_size(job.walk) < LARGE:
         return compute_on(job.operands, job.walk, job.kernel, job.arg, False)
     hold(job.operands)
@@ -51,7 +55,13 @@ cdef int run(Job *job, str name) except -1:
 
 cdef void run_tiles(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Job *job = <Job *>arg
-    parallel_for(job.grid.total, job.in_order, compute_tile, job)
+    parallel_for(job.grid.total, job.in_order or pays_alone(job.time), compute_tile,
+                 job)
+
+
+cdef bint pays_alone(double time) noexcept nogil:
+    """Whether to wake threads would take longer than their help is worth."""
+    return time < costs.threads and not ndx_threads_are_near()
 
 
 cdef void cut_into_parts(Job *job, double time) noexcept:
@@ -60,7 +70,7 @@ cdef void cut_into_parts(Job *job, double time) noexcept:
     cdef Py_ssize_t nbytes = walk_size(walk) * element_bytes(walk, job.itemsizes)
     cdef int last = walk.ndim - 1
     set_order(job)
-    if time >= costs.threads:
+    if time >= costs.cut:
         # Parts of one time.
         nbytes = <Py_ssize_t>(nbytes * (costs.part / time))
     cut(&job.grid, walk, job.itemsizes, nbytes, -1, 0)

@@ -15,7 +15,6 @@ cdef struct Folding:
     bint may_overflow                # parts of finite elements may be infinite
     double[2] identity               # the bytes of an element, aligned for any dtype
     # Set by `run_fold`.
-    double time                      # nanoseconds, for one thread
     bint failed                      # no memory for partial results
     int decided                      # atomic
 

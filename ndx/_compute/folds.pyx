@@ -24,7 +24,7 @@ from libc.string cimport memcpy
 from ndx._array.pinning cimport Operands, compute_held, hold, let_go, put, put_same
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.costs cimport costs
-from ndx._compute.executor cimport job_time
+from ndx._compute.executor cimport job_time, pays_alone
 from ndx._compute.loops cimport Ufunc, run_gathered, run_reduce
 from ndx._compute.passes.run cimport Pass, begin, go_through
 from ndx._compute.threads cimport parallel_for
@@ -122,7 +122,7 @@ cdef int run_fold(Folding *folding, Operands *operands, const Walk *walk,
     job.written = job.read = 1
     job.independent = True
     job.least = LEAST
-    folding.time = job_time(&job)
+    job.time = job_time(&job)
     folding.failed = folding.decided = False
     hold(operands)
     try:
@@ -142,12 +142,12 @@ cdef void fold_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Job *job = <Job *>arg
     cdef Folding *folding = <Folding *>job.arg
     job.data = data
-    if walk.ndim == 0 or folding.time < costs.threads / 2:
+    if walk.ndim == 0 or job.time < costs.cut:
         folding.run(folding, data, walk)
     elif walk.ndim == 1 and walk.strides[0][0] == 0 and not folding.in_order:
         fold_stretch(folding, job)
     elif cut_kept(&job.grid, walk, job.itemsizes[1]):
-        parallel_for(job.grid.total, False, compute_tile, job)
+        parallel_for(job.grid.total, pays_alone(job.time), compute_tile, job)
     elif folding.in_order:
         folding.run(folding, data, walk)
     else:
@@ -206,7 +206,7 @@ cdef void fold_stretch(Folding *folding, Job *job) noexcept nogil:
         job.kernel = fold_undecided
         compute_tile(job, 0)
     if not folding.decided:
-        parallel_for(width, False, compute_tile, job)
+        parallel_for(width, pays_alone(job.time), compute_tile, job)
     while width > 1:
         width //= 2
         for i in range(width):
@@ -333,7 +333,7 @@ cdef void fold_partially(Folding *folding, Job *job) noexcept nogil:
     data[walk.nops] = whole[0]
     start_rows(&partials, data, NULL)
     job.data = data
-    parallel_for(job.grid.total, False, compute_tile, job)
+    parallel_for(job.grid.total, pays_alone(job.time), compute_tile, job)
     add_rows(&partials, data, walk)
     free(room)
     if partials.overflow:

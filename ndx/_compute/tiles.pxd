@@ -33,6 +33,7 @@ cdef struct Job:
     bint independent                 # in any order, even if places are written twice
     Grid grid                        # without tiles: cut when the job runs
     char **data                      # set when the job runs
+    double time                      # the same: nanoseconds, for one thread
 
 cdef Py_ssize_t walk_size(const Walk *walk) noexcept nogil
 cdef Py_ssize_t element_bytes(const Walk *walk, const Py_ssize_t *itemsizes) \
