@@ -10,14 +10,14 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport BaseArray, is_array, new_array, new_empty, strided
 from ndx._compute.advanced_indexing cimport count_into, places_of
+from ndx._compute.argmax cimport find_large, find_small
 from ndx._compute.copies cimport LARGE, cast, fill, store_constant
 from ndx._compute.elementwise cimport binary, compute_loop, is_scalar
 from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._compute.reductions cimport combined, distinct, reduce_truth, repeats
-from ndx._compute.sorting cimport find_small, places_in, search
+from ndx._compute.sorting cimport places_in, search
 from ndx._compute.tiles cimport Job, begin_job
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of,
@@ -25,7 +25,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
-    normalize_axes, normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
+    normalize_axes, normalize_axis, read_axes, walk_merge, walk_order,
 )
 from ndx._methods.values cimport is_integer
 
@@ -85,14 +85,15 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     if keepdims:
         # PyArray_ArgMax and PyArray_ArgMin have no `keepdims`.
         view = reshape(result, ()) if axis is None else squeeze(result, which)
+    if array.size >= LARGE and find_large(
+            name, array, view, -1 if axis is None else which):
+        return result
     operands.count = 0
     put(&operands, array)
     put(&operands, view)
     hold(&operands)
     try:
-        if array.size >= LARGE and extreme_steps(name, &operands, which):
-            pass
-        elif name == "argmax":
+        if name == "argmax":
             PyArray_ArgMax(<cnp.ndarray>view_of(&operands, 0), which,
                            <cnp.ndarray>view_of(&operands, 1))
         else:
@@ -118,72 +119,6 @@ cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
         step *= x.shape[i]
     fill(found, place)
     return found
-
-
-cdef bint extreme_steps(str name, const Operands *held, int which) except -1:
-    """Find the extremes step by step if the array is large and in a file.
-
-    Return whether so. The caller holds the array (operand 0) and the result.
-    """
-    cdef BaseArray x = <BaseArray>held.arrays[0], part
-    cdef Steps steps = steps_over(name, (x,))
-    if steps is None:
-        return False
-    whole = view_of(held, 0)
-    find = np.argmax if name == "argmax" else np.argmin
-    along = None if which == NPY_RAVEL_AXIS else which
-    found = view_of(held, 1)
-    if along is not None:
-        found = np.expand_dims(found, along)
-    best = None
-    try:
-        boxes = boxes_of(x, steps.now.block)
-        for number, box in enumerate(boxes):
-            if number + 1 < len(boxes):
-                steps.ahead(part_of(x, boxes[number + 1]))
-            part = part_of(x, box)
-            values = whole[tuple([slice(start, stop) for start, stop in box])]
-            places = find(values, axis=along, keepdims=True)
-            if along is None:
-                place = np.unravel_index(int(places.reshape(())), values.shape)
-                value = values[place]
-                place = int(np.ravel_multi_index(
-                    [at + start for at, (start, _) in zip(place, box, strict=True)],
-                    shape_tuple(x.ndim, x.shape)))
-                if best is None or is_better(name, value, best[0]) or (
-                        not is_better(name, best[0], value) and place < best[1]):
-                    best = (value, place)
-            else:
-                keep_better(name, whole, found, places, values, box, along)
-            steps.behind(part)
-            steps.step(part.size * itemsize_of[x.dtype])
-    finally:
-        steps.end()
-    if along is None:
-        found[...] = best[1]
-    return True
-
-
-cdef object is_better(str name, object value, object best):
-    """Whether values win over the best so far: NaN first, then by size."""
-    further = value > best if name == "argmax" else value < best
-    return further | (value != value) & (best == best)
-
-
-cdef int keep_better(str name, object x, object found, object places, object values,
-                     tuple box, int axis) except -1:
-    """Keep the places of a part's values that win over those of earlier parts."""
-    here = [slice(start, stop) for start, stop in box]
-    start = here[axis].start
-    here[axis] = slice(None)
-    best = found[tuple(here)]
-    if start == 0:
-        best[...] = places
-        return 0
-    before = np.take_along_axis(x[tuple(here)], best, axis=axis)
-    better = is_better(name, np.take_along_axis(values, places, axis=axis), before)
-    np.copyto(best, places + start, where=better)
-    return 0
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:

@@ -39,22 +39,6 @@ __all__ = ["unique_parts"]
 
 cnp.import_array()
 
-# NumPy's functions in C for arrays of one dtype. They need neither the GIL nor an
-# array: where NumPy asks for an array, `sample` is given.
-ctypedef int (*SortFunction)(void *start, Py_ssize_t count, void *sample) noexcept nogil
-ctypedef int (*SearchFunction)(void *start, Py_ssize_t count, Py_ssize_t *place,
-                               void *sample) noexcept nogil
-
-# NumPy's functions of one dtype, for elements side by side; NULL: there is none.
-cdef struct ArrayFunctions:
-    SortFunction sort                # in place
-    SortFunction stable_sort
-    SearchFunction argmax            # the first of equal ones; the first NaN
-    SearchFunction argmin
-    void *sample
-
-cdef ArrayFunctions[NDTYPES] array_functions
-
 cdef extern from "numpy/arrayobject.h":
     ctypedef enum NPY_SORTKIND:
         NPY_QUICKSORT
@@ -766,38 +750,3 @@ cdef BaseArray search(BaseArray x, BaseArray values, bint right):
     job.cycles = levels * SEARCH_CYCLES
     run(&job, "searchsorted")
     return result
-
-
-# ---- `argmax` and `argmin` of few elements -------------------------------------------
-
-cdef struct Extreme:
-    SearchFunction function
-    void *sample
-    Py_ssize_t count
-
-
-cdef void find_extreme(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef const Extreme *search = <const Extreme *>arg
-    search.function(data[0], search.count, <Py_ssize_t *>data[1], search.sample)
-
-
-cdef bint find_small(BaseArray x, BaseArray found, bint largest) except -1:
-    """Write the flat index of the largest or smallest element of `x` to `found`.
-
-    Return False, and write nothing, unless `x` is contiguous and has few elements.
-    """
-    cdef Operands operands
-    cdef Extreme search
-    if not 0 < x.size < LARGE or not x.c_contiguous or kind_of[x.dtype] == KIND_COMPLEX:
-        return False
-    search.function = array_functions[x.dtype].argmax if largest \
-        else array_functions[x.dtype].argmin
-    if search.function == NULL:
-        return False
-    search.sample = array_functions[x.dtype].sample
-    search.count = x.size
-    operands.count = 0
-    put(&operands, x)
-    put(&operands, found)
-    compute_on(&operands, NULL, find_extreme, &search, False)
-    return True
