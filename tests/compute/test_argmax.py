@@ -48,7 +48,7 @@ def test_in_files(tmp_path, dtype, memory):
             x = in_file(a)
             del calls[:]
             check(a, x)
-            assert {name for _, _, name in calls} == {"argmax", "argmin"}
+            assert {"argmax", "argmin"} <= {name for _, _, name in calls}
 
 
 def test_all_are_nan_or_equal():
