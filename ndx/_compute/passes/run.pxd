@@ -41,6 +41,7 @@ cdef struct Pass:
     Py_ssize_t total                 # bytes
     Py_ssize_t each                  # bytes of an element of the walk
     Py_ssize_t done                  # bytes; atomic
+    Py_ssize_t reported              # bytes, of which the user's callback knows
     Py_ssize_t next                  # tile to be taken; atomic
     Py_ssize_t stop                  # not 0: take no more tiles; atomic
 

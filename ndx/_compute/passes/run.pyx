@@ -45,6 +45,9 @@ cdef extern from "ndx/internal/advice.h" nogil:
     bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
     bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
 
+cdef extern from "ndx/internal/clock.h" nogil:
+    int64_t ndx_nanoseconds()
+
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
 
@@ -84,6 +87,7 @@ cdef enum:
     BUFFER = 1 << 20             # bytes of one operand's buffer for a piece
     AHEAD = 4                    # tiles to read ahead of the one that is computed
     ENOUGH = 1 << 20             # bytes of the kernel's own read-ahead that suffice
+    WHILE = 50000000             # nanoseconds between two looks for signals
     BEHIND = 8                   # tiles that the disk may still be writing
     LARGE_PAGE = 2 << 20
     MAX_RUNS = 1024              # a tile with more runs gets no advice
@@ -184,6 +188,7 @@ cdef bint begin(Pass *now, Job *job) except -1:
     now.asking = not sequential or not all_read_ahead(now)
     now.alone = False
     now.done = 0
+    now.reported = 0
     now.next = 0
     now.stop = 0
     return True
@@ -392,14 +397,17 @@ cdef void compute_piece(const Pass *now, char **data, Walk *piece,
 
 
 cdef void work(Pass *now, Py_ssize_t nbytes, const Worker *worker) noexcept nogil:
-    """Compute tiles until none is left, or `nbytes` more (-1: no limit) are done."""
+    """Compute tiles until none is left.
+
+    Unless `nbytes` is -1, stop when so many are done in all, or after a while.
+    """
     cdef const Job *job = now.job
     cdef char *start[MAXOPS]
     cdef Walk tile
     cdef Py_ssize_t index, size
-    cdef Py_ssize_t limit = now_at(&now.done) + nbytes
+    cdef int64_t end = ndx_nanoseconds() + WHILE
     while not now_at(&now.stop):
-        if nbytes >= 0 and now_at(&now.done) >= limit:
+        if nbytes >= 0 and (now_at(&now.done) >= nbytes or ndx_nanoseconds() >= end):
             return
         index = ndx_fetch_add(&now.next, 1)
         if index >= job.grid.total:
@@ -452,7 +460,7 @@ cdef void work_on_block(void *arg) noexcept nogil:
     if not team.helpers and not now.alone:
         # Other operations may have had the threads until now.
         team.helpers = ndx_begin_task(&team.task, now.threads - 1, help_with, now)
-    work(now, now.block, &team.worker)
+    work(now, now.reported + now.block, &team.worker)
 
 
 cdef void end_team(void *arg) noexcept nogil:
@@ -478,7 +486,10 @@ cdef int go_through(Pass *now, str name) except -1:
                 unlocked(held, work_on_block, &team)
                 if now_at(&now.next) >= now.job.grid.total:
                     break
-                report(options, now_at(&now.done), now.total, name)
+                PyErr_CheckSignals()
+                if now_at(&now.done) - now.reported >= now.block:
+                    now.reported = now_at(&now.done)
+                    report(options, now.reported, now.total, name)
                 if ndx_process_id() != process:
                     if team.helpers:
                         raise RuntimeError(
