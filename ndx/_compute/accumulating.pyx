@@ -13,7 +13,8 @@ from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.threads cimport parallel_for
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, NDTYPES, itemsize_of, kind_of, store_scalar,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, NDTYPES, has_arithmetic, itemsize_of, kind_of,
+    store_scalar,
 )
 from ndx._lib.layout cimport Walk, magnitude
 
@@ -195,7 +196,7 @@ cdef bint accumulate_lines(Ufunc ufunc, BaseArray x, BaseArray out, int axis) ex
     # Vectors of complex numbers are multiplied by other steps than single ones.
     lines.by_rows = not product or kind_of[x.dtype] != KIND_COMPLEX
     lines.accumulate = NULL
-    if kind_of[x.dtype] != KIND_COMPLEX:
+    if kind_of[x.dtype] != KIND_COMPLEX and has_arithmetic(x.dtype):
         lines.accumulate = ndx_find_accumulate(
             kind_of[x.dtype] == KIND_FLOAT, lines.itemsize, product)
     elif not is_in_order(&lines, x.dtype, product):

@@ -26,7 +26,8 @@ from ndx._compute.passes.settings cimport settings
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, itemsize_of, kind_of, store_scalar,
+    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, has_arithmetic, itemsize_of, kind_of,
+    store_scalar,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
@@ -150,7 +151,9 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
-    if loop.function == NULL or reporting != 0 and reports():
+    if loop.function == NULL or not has_arithmetic(x.dtype) \
+            or reporting != 0 and reports():
+        # Parts of a sum would be rounded each for itself.
         return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
     # The result's strides, by axis of x; the walk reads x in memory order.
     walk.ndim = x.ndim

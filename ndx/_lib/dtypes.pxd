@@ -29,6 +29,14 @@ cdef extern from "ndx/internal/dtype_tables.h":
     const Py_ssize_t *itemsize_of "ndx_itemsizes"
     const int *kind_of "ndx_kinds"
     const char **names_of_dtypes "ndx_dtype_names"
+    # The dtype that elements are computed in.
+    const int *computed_in "ndx_computed"
+
+
+cdef inline bint has_arithmetic(int dtype) noexcept nogil:
+    """Whether C computes with elements of a dtype as they are."""
+    return computed_in[dtype] == dtype
+
 
 cdef int typenum_of[NDTYPES]
 cdef int promote_table[NDTYPES][NDTYPES]

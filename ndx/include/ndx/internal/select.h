@@ -146,11 +146,12 @@ static inline uint64_t ndx_bits(const char *x, ptrdiff_t step, size_t n, int dty
     const uint8_t *bytes = truth;
     uint64_t bits = 0;
     int i;
-    if (dtype == 0 && step != 1) {
+    if (dtype == NDX_BOOL && step != 1) {
         while (n--) { bits = 2 * bits + (x[(ptrdiff_t)n * step] != 0); }
         return bits;
     }
-    if (n == 64 && step == 1 && (dtype == 0 || dtype == 1 || dtype == 5)) {
+    if (n == 64 && step == 1
+        && (dtype == NDX_BOOL || dtype == NDX_INT8 || dtype == NDX_UINT8)) {
         bytes = (const uint8_t *)x;
     } else {
         if (n < 64) { memset(truth, 0, 64); }
