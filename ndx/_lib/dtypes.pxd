@@ -17,6 +17,7 @@ cdef extern from "ndx/internal/dtype_tables.h":
         FLOAT64 "NDX_FLOAT64"
         COMPLEX64 "NDX_COMPLEX64"
         COMPLEX128 "NDX_COMPLEX128"
+        FLOAT16 "NDX_FLOAT16"
 
     # In the order of promotion.
     enum:

@@ -20,6 +20,9 @@ cnp.import_array()
 cdef extern from "Python.h":
     PyObject *PyDict_GetItemWithError(object items, object key) except? NULL  # borrowed
 
+cdef extern from "ndx/internal/half.h":
+    uint16_t half_of "ndx_half_of_double" (double value) noexcept
+
 cdef tuple NAMES = tuple([names_of_dtypes[code].decode() for code in range(NDTYPES)])
 
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
@@ -170,6 +173,9 @@ cdef int store_scalar(object scalar, int dtype, char *out) except -1:
     if dtype == FLOAT32:
         real = scalar
         (<float *>out)[0] = <float>real
+        return 0
+    if dtype == FLOAT16:
+        (<uint16_t *>out)[0] = half_of(scalar)
         return 0
     if kind_of[dtype] == KIND_COMPLEX:
         if not isinstance(scalar, complex):

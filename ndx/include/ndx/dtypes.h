@@ -1,8 +1,8 @@
-/* The one list of dtypes: those of the Python Array API, in its order. A new one goes to
- * the end: compiled modules know the codes.
+/* The one list of dtypes: those of the Python Array API, in its order, then others. A new
+ * one goes to the end: compiled modules know the codes.
  *
  * Codes, names, sizes, kinds and their number come from it. What else depends on a dtype
- * says so by its code. Code that lists them all says NDX_DTYPES_ARE(13), code that lists
+ * says so by its code. Code that lists them all says NDX_DTYPES_ARE(14), code that lists
  * those with arithmetic in C says NDX_COMPUTED_ARE(13), and neither compiles any longer
  * when the list changes. */
 #ifndef NDX_DTYPES_H
@@ -25,7 +25,8 @@
     X(FLOAT32, float32, 4, FLOAT, FLOAT32)                                               \
     X(FLOAT64, float64, 8, FLOAT, FLOAT64)                                               \
     X(COMPLEX64, complex64, 8, COMPLEX, COMPLEX64)                                       \
-    X(COMPLEX128, complex128, 16, COMPLEX, COMPLEX128)
+    X(COMPLEX128, complex128, 16, COMPLEX, COMPLEX128)                                   \
+    X(FLOAT16, float16, 2, FLOAT, FLOAT32)
 
 #define NDX_DTYPE_CODE(code, name, itemsize, kind, computed) NDX_##code,
 enum { NDX_DTYPES(NDX_DTYPE_CODE) NDX_DTYPE_COUNT };
