@@ -19,6 +19,7 @@ cdef extern from "ndx/ndx.h":
         FLOAT64 "NDX_FLOAT64"
         COMPLEX64 "NDX_COMPLEX64"
         COMPLEX128 "NDX_COMPLEX128"
+        FLOAT16 "NDX_FLOAT16"
 
     enum:
         WRITABLE "NDX_WRITABLE"

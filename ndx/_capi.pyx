@@ -18,7 +18,9 @@ from ndx._array.storage cimport (
     BaseArray, data_of, export_array, is_array, new_empty, require_live,
 )
 from ndx._blocks.block cimport Export, export_free
-from ndx._lib.dtypes cimport NDTYPES, dtype_object, itemsize_of
+from ndx._lib.dtypes cimport (
+    NDTYPES, dtype_object, itemsize_of, kind_of, names_of_dtypes,
+)
 from ndx._lib.layout cimport MAXDIMS, shape_tuple
 
 __all__ = ["get_include"]
@@ -57,8 +59,8 @@ cdef extern from "ndx/ndx.h":
 cdef enum:
     DEVICE_CPU = 1               # DLPack's kDLCPU
 
-# The field `kind` for each dtype code.
-cdef const char *KINDS = b"biiiiuuuuffcc"
+# The field `kind` for each kind.
+cdef const char *KINDS = b"biufc"
 
 
 @cython.final
@@ -106,7 +108,7 @@ cdef int acquire(object obj, ndx_array_view *view, int flags) except -1:
     view.itemsize = itemsize_of[x.dtype]
     view.ndim = x.ndim
     view.dtype = x.dtype
-    view.kind = KINDS[x.dtype]
+    view.kind = KINDS[kind_of[x.dtype]]
     view.bits = <int32_t>(8 * view.itemsize)
     view.readonly = x.readonly
     view.c_contiguous = x.c_contiguous
@@ -141,7 +143,7 @@ cdef object empty(int ndim, const Py_ssize_t *shape, int dtype):
     if dtype < 0 or dtype >= NDTYPES:
         raise ValueError(
             f"dtype code {dtype} is out of range; valid are NDX_BOOL (0) to "
-            f"NDX_COMPLEX128 ({NDTYPES - 1})")
+            f"NDX_{names_of_dtypes[NDTYPES - 1].decode().upper()} ({NDTYPES - 1})")
     return new_empty(dtype, ndim, shape)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ndx._api.creation import arange, empty, placed, zeros
-from ndx._api.data_types import astype, complex64, complex128, float32, float64
+from ndx._api.data_types import astype, complex64, finfo, float64, result_type
 from ndx._api.elementwise import conj, divide
 from ndx._api.manipulation import concat, roll
 from ndx._api.public import name_functions
@@ -139,9 +139,8 @@ _TO_REAL = ("irfft", "irfftn", "hfft")
 
 def _result_dtype(name, dtype):
     """Return the dtype of a transform, which has the precision of its argument."""
-    if name in _TO_REAL:
-        return float32 if dtype in (float32, complex64) else float64
-    return complex64 if dtype in (float32, complex64) else complex128
+    real = finfo(dtype).dtype if dtype.kind in "fc" else float64
+    return real if name in _TO_REAL else result_type(real, complex64)
 
 
 def _complex_error(name):

@@ -14,14 +14,15 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.device import find_device, number_of
 
 __all__ = [
-    "astype", "bool", "can_cast", "complex64", "complex128", "finfo", "float32",
-    "float64", "iinfo", "int8", "int16", "int32", "int64", "isdtype", "result_type",
-    "uint8", "uint16", "uint32", "uint64",
+    "astype", "bool", "can_cast", "complex64", "complex128", "finfo", "float16",
+    "float32", "float64", "iinfo", "int8", "int16", "int32", "int64", "isdtype",
+    "result_type", "uint8", "uint16", "uint32", "uint64",
 ]
 
 bool: np.dtype[np.bool] = np.dtype("bool")
 complex64: np.dtype[np.complex64] = np.dtype("complex64")
 complex128: np.dtype[np.complex128] = np.dtype("complex128")
+float16: np.dtype[np.float16] = np.dtype("float16")
 float32: np.dtype[np.float32] = np.dtype("float32")
 float64: np.dtype[np.float64] = np.dtype("float64")
 int8: np.dtype[np.int8] = np.dtype("int8")

@@ -8,8 +8,8 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.reductions cimport accumulator, reduce, reduce_as, sum_squares
 from ndx._lib.dtypes cimport (
-    FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
-    dtype_object, kind_of,
+    FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, computed_in,
+    dtype_code, dtype_object, has_arithmetic, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, normalize_axes, normalize_axis, parse_axes, read_axes,
@@ -38,6 +38,9 @@ cdef int total_dtype(int dtype, object wanted) except -1:
 cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
                        bint keepdims):
     """Reduce an array in a dtype."""
+    if not has_arithmetic(dtype):
+        # Rounded once.
+        return cast(combine(name, ufunc, x, computed_in[dtype], axis, keepdims), dtype)
     if x.block.device:
         require_castable(x.dtype, dtype)
         return on_device(name, x, axis=normalize_axes(axis, x.ndim),
@@ -55,8 +58,15 @@ cdef BaseArray extreme(str name, Ufunc ufunc, object x, object axis, bint keepdi
 
 
 cdef int floating(int dtype) noexcept:
-    """Return the dtype for means of a dtype."""
-    return dtype if kind_of[dtype] >= KIND_FLOAT else FLOAT64
+    """Return the dtype that means of a dtype are computed in."""
+    return computed_in[dtype] if kind_of[dtype] >= KIND_FLOAT else FLOAT64
+
+
+cdef inline BaseArray rounded(BaseArray result, int dtype):
+    """Return a mean, or the like, in the dtype of the elements if that is of floats."""
+    if kind_of[dtype] < KIND_FLOAT or result.dtype == dtype:
+        return result
+    return cast(result, dtype)
 
 
 cdef Py_ssize_t reduced_count(BaseArray x, object axis) except -1:
@@ -248,7 +258,8 @@ def mean(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> ND
     >>> ndx.mean(ndx.asarray([1.0, 2.0, 6.0]))
     NDArray(3.)
     """
-    return average("mean", argument(x, "mean"), axis, keepdims)
+    cdef BaseArray values = argument(x, "mean")
+    return rounded(average("mean", values, axis, keepdims), values.dtype)
 
 
 cdef BaseArray average(str name, BaseArray values, object axis, bint keepdims):
@@ -292,7 +303,8 @@ def var(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
     >>> ndx.var(ndx.asarray([1.0, 2.0, 3.0]), correction=1)
     NDArray(1.)
     """
-    return variance("var", argument(x, "var"), axis, correction, keepdims)
+    cdef BaseArray values = argument(x, "var")
+    return rounded(variance("var", values, axis, correction, keepdims), values.dtype)
 
 
 cdef BaseArray variance(str name, BaseArray values, object axis, object correction,
@@ -349,9 +361,9 @@ def std(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
     >>> ndx.std(ndx.asarray([1.0, 3.0]))
     NDArray(1.)
     """
-    cdef BaseArray result = variance(
-        "std", argument(x, "std"), axis, correction, keepdims)
-    return unary(SQRT, result, result)
+    cdef BaseArray values = argument(x, "std")
+    cdef BaseArray result = variance("std", values, axis, correction, keepdims)
+    return rounded(unary(SQRT, result, result), values.dtype)
 
 
 cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
@@ -361,6 +373,10 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
     cdef int code = total_dtype(array.dtype, dtype)
     cdef Py_ssize_t shape[MAXDIMS]
     cdef int which, i
+    if not has_arithmetic(code):
+        # Each result is rounded once.
+        return cast(accumulate(ufunc, array, axis, dtype_object(computed_in[code]),
+                               include_initial, name), code)
     if axis is None:
         if array.ndim != 1:
             raise ValueError(f"{name} needs an axis for an array of {array.ndim} axes")

@@ -22,7 +22,7 @@ from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none,
-    dtype_object, itemsize_of, kind_of, typenum_of,
+    dtype_object, has_arithmetic, itemsize_of, kind_of, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
@@ -174,7 +174,8 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
         ndx_make_number_type(dtype, array_type, name, doc, also, described.type,
                              kind_of[dtype] in (KIND_INT, KIND_UINT))
         ndx_set_arithmetic(&ndx_number_types[dtype])
-        if described.kind in "iuf" and itemsize_of[dtype] <= 4:
+        if described.kind in "iuf" and itemsize_of[dtype] <= 4 \
+                and has_arithmetic(dtype):
             ndx_narrow_types[dtype].kind = <char>ord(described.kind)
             ndx_narrow_types[dtype].itemsize = <char>itemsize_of[dtype]
     for dtype in range(2):

@@ -19,7 +19,8 @@ from ndx._compute.passes.run cimport may_pass
 from ndx._compute.tiles cimport Job, begin_job, count_tiles
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, NDTYPES, itemsize_of, kind_of, store_scalar,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, NDTYPES, has_arithmetic, itemsize_of, kind_of,
+    store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, Walk, magnitude
 
@@ -302,7 +303,7 @@ cdef bint accumulate_lines(str name, Ufunc ufunc, BaseArray x, BaseArray out,
     lines.conversion.itemsize = itemsize_of[x.dtype]
     if lines.converts:
         lines.conversion.cast = cast_between(x.dtype, out.dtype)
-    if kind_of[out.dtype] != KIND_COMPLEX:
+    if kind_of[out.dtype] != KIND_COMPLEX and has_arithmetic(out.dtype):
         lines.accumulate = ndx_find_accumulate(
             kind_of[out.dtype] == KIND_FLOAT, lines.itemsize, product)
     elif not is_in_order(&lines, out.dtype, product):

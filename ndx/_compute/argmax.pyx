@@ -14,7 +14,7 @@ from ndx._compute.sorting cimport SearchFunction, array_functions
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     COMPLEX128, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, KIND_COMPLEX, UINT16,
-    UINT32, UINT64, itemsize_of, kind_of,
+    UINT32, UINT64, has_arithmetic, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Walk, fill_c_strides, walk_merge, walk_order,
@@ -212,7 +212,8 @@ cdef bint find_large(str name, BaseArray x, BaseArray found, int axis) except -1
     search.function = array_functions[x.dtype].argmax if search.largest \
         else array_functions[x.dtype].argmin
     search.sample = array_functions[x.dtype].sample
-    if search.function == NULL or kind_of[x.dtype] == KIND_COMPLEX:
+    if search.function == NULL or kind_of[x.dtype] == KIND_COMPLEX \
+            or not has_arithmetic(x.dtype):
         return False
     candidates = new_empty(COMPLEX128, found.ndim, found.shape)
     fill_c_strides(x.ndim, x.shape, 1, places)

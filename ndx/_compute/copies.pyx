@@ -1,8 +1,7 @@
 """Copies, casts and fills, in any layout and dtype, on the CPU or a device."""
 
 cimport numpy as cnp
-from libc.stdint cimport int64_t
-from libc.string cimport memcmp, memcpy, memmove, memset
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
@@ -22,8 +21,8 @@ from ndx._compute.passes.run cimport cast_walk
 from ndx._compute.tiles cimport Job, begin_job, walk_size
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, NDTYPES, dtype_object, itemsize_of, kind_of, typenum_of,
+    BOOL, COMPLEX128, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES,
+    dtype_object, has_arithmetic, itemsize_of, kind_of, promote_table, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge, walk_order,
@@ -33,14 +32,8 @@ from ndx._lib.layout cimport (
 # ---- By kernels of our own, on threads if large --------------------------------------
 # Casts give NumPy's values. What becomes of a float that its new dtype can't hold is
 # not defined in C, and differs between compilers. Therefore a cast from floats to
-# integers is compared with NumPy's, once, before it is used.
-
-cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h":
-    int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
-    object make_vector "PyArray_SimpleNewFromData" (
-        int ndim, const Py_ssize_t *shape, int typenum, void *data)
+# integers is compared with NumPy's, once, before it is used; so are casts of elements
+# that C has no type for.
 
 cdef extern from "ndx/internal/transfer.h" nogil:
     Cast ndx_cast_between(int dtype, int into)
@@ -51,9 +44,6 @@ cdef extern from "ndx/internal/transfer.h" nogil:
 cdef extern from "ndx/internal/fill.h" nogil:
     void ndx_fill_part(char *dst, size_t nbytes, const char *item, size_t itemsize,
                        size_t whole)
-
-cdef enum:
-    TRIAL = 64                   # elements of a trial: more than a SIMD vector has
 
 
 # ---------------------------------------------------------------- dtypes
@@ -66,12 +56,13 @@ cdef bint can_transfer(int dtype, int into) except -1:
     """Whether there is a kernel for a copy, or for a cast with NumPy's values."""
     if dtype == into:
         return True
-    if ndx_cast_between(dtype, into) == NULL \
-            or reporting != 0 and kind_of[dtype] >= KIND_FLOAT and reports():
+    if ndx_cast_between(dtype, into) == NULL or reporting != 0 and (
+            kind_of[dtype] >= KIND_FLOAT or not has_arithmetic(into)) and reports():
         # NumPy reports errors of floating point.
         return False
-    if kind_of[dtype] != KIND_FLOAT or (
-            kind_of[into] != KIND_INT and kind_of[into] != KIND_UINT):
+    if has_arithmetic(dtype) and has_arithmetic(into) and (
+            kind_of[dtype] != KIND_FLOAT
+            or kind_of[into] != KIND_INT and kind_of[into] != KIND_UINT):
         return True
     if equal_casts[dtype][into] == 0:
         equal_casts[dtype][into] = 1 if try_cast(dtype, into) else -1
@@ -79,47 +70,26 @@ cdef bint can_transfer(int dtype, int into) except -1:
 
 
 cdef bint try_cast(int dtype, int into) except -1:
-    """Whether a cast of floats to integers gives NumPy's values."""
-    cdef double[TRIAL] doubles
-    cdef float[TRIAL] floats
-    cdef int64_t[TRIAL] ours
-    cdef int64_t[TRIAL] theirs
-    cdef Py_ssize_t[1] shape = [TRIAL]
-    cdef double value = 0.75
-    cdef char *x = <char *>doubles
-    cdef int i
-    for i in range(TRIAL):
-        # All powers of 2 that integers end at, of both signs, and their neighbours.
-        doubles[i] = value
-        if i == 60:
-            doubles[i] = 1e308 * 1e308
-        elif i == 61:
-            doubles[i] = -1e308 * 1e308
-        elif i == 62:
-            doubles[i] = 1e308 * 1e308 - 1e308 * 1e308
-        elif i % 4 == 0:
-            value = -value
-        elif i % 4 == 1:
-            value -= 1
-        elif i % 4 == 2:
-            value = -value
-        else:
-            value = (value + 1) * (32 if i > 24 else 4)
-        floats[i] = <float>doubles[i]
-    if dtype == FLOAT32:
-        x = <char *>floats
-    memset(ours, 0, sizeof(ours))
-    memset(theirs, 0, sizeof(theirs))
-    ndx_cast_between(dtype, into)(<char *>ours, itemsize_of[into], x,
-                                  itemsize_of[dtype], TRIAL)
+    """Whether a cast of numbers at and beyond all limits gives NumPy's values."""
+    cdef const unsigned char[::1] x
+    cdef unsigned char[::1] found
     token = silence()
     try:
-        PyArray_CopyInto(
-            <cnp.ndarray>make_vector(1, shape, typenum_of[into], theirs),
-            <cnp.ndarray>make_vector(1, shape, typenum_of[dtype], x))
+        # The powers of 2 that numbers end at, and their neighbours.
+        edges = 2.0 ** np.arange(-30, 66)
+        values = np.concatenate([
+            edges, edges - 1, edges + 1, edges * (1 + 2.0**-11), edges * (1 - 2.0**-12),
+            edges * (1 + 2.0**-20), [0, np.inf, np.nan, 1e308]])
+        given = np.concatenate([values, -values]).astype(dtype_object(dtype))
+        expected = given.astype(dtype_object(into))
     finally:
         restore(token)
-    return memcmp(ours, theirs, sizeof(ours)) == 0
+    ours = np.zeros_like(expected)
+    x = given.view(np.uint8)
+    found = ours.view(np.uint8)
+    ndx_cast_between(dtype, into)(<char *>&found[0], itemsize_of[into],
+                                  <const char *>&x[0], itemsize_of[dtype], len(given))
+    return ours.tobytes() == expected.tobytes()
 
 
 cdef Cast cast_between(int dtype, int into) noexcept nogil:
@@ -342,9 +312,7 @@ cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
 cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
     """Copy operand 0 to operand 1, in any layout and dtype."""
     cdef object token = None
-    if kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
-            kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
-            or out.dtype == COMPLEX64):
+    if promote_table[x.dtype][out.dtype] != out.dtype:
         # NumPy would warn of overflow and NaN.
         token = silence()
     try:
@@ -364,9 +332,9 @@ cdef int fill(BaseArray out, object scalar) except -1:
 
 cdef int report_overflow(object scalar, int dtype) except -1:
     """Report a Python scalar that a dtype can't hold, if that is wanted here."""
-    if (dtype == FLOAT32 or dtype == COMPLEX64) and reports():
-        wide = dtype_object(FLOAT64 if dtype == FLOAT32 else COMPLEX128)
-        np.asarray(scalar, dtype=wide).astype(dtype_object(dtype))
+    cdef int wide = COMPLEX128 if kind_of[dtype] == KIND_COMPLEX else FLOAT64
+    if kind_of[dtype] >= KIND_FLOAT and dtype != wide and reports():
+        np.asarray(scalar, dtype=dtype_object(wide)).astype(dtype_object(dtype))
     return 0
 
 

@@ -33,8 +33,8 @@ from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, FLOAT64, INT8, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, code_or_none, dtype_code, dtype_object, is_numpy_scalar, itemsize_of,
-    kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
+    KIND_UINT, code_or_none, dtype_code, dtype_object, has_arithmetic, is_numpy_scalar,
+    itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
@@ -783,7 +783,7 @@ cpdef object clip_between(object x, object low, object high, object out):
         return None
     array = x
     if array.block.device or array.dtype == BOOL \
-            or kind_of[array.dtype] == KIND_COMPLEX \
+            or kind_of[array.dtype] == KIND_COMPLEX or not has_arithmetic(array.dtype) \
             or scalar_dtype(array.dtype, low) != array.dtype \
             or scalar_dtype(array.dtype, high) != array.dtype \
             or low != low or high != high:

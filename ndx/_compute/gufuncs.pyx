@@ -26,8 +26,8 @@ from ndx._compute.numpy_private cimport loop_at, reporting, reports, restore, si
 from ndx._compute.numpy_results cimport own_result
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
-    COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, code_or_none, itemsize_of,
-    kind_of,
+    COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, code_or_none, has_arithmetic,
+    itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge,
@@ -266,6 +266,7 @@ cdef object SVDResult = type(np.linalg.svd(none))
 cdef bint taken(BaseArray x, bint square) noexcept:
     """Whether an array is a stack of matrices that the loops take."""
     return not (x.block.device or x.ndim < 2 or x.size == 0
+                or not has_arithmetic(x.dtype)
                 or reporting != 0 and reports()
                 or square and x.shape[x.ndim - 2] != x.shape[x.ndim - 1])
 
@@ -343,7 +344,7 @@ def _solve(a, b):
     cdef bint with_complex = is_complex(matrices) or is_complex(right), single
     cdef Gufunc gufunc = SOLVE_VECTOR if right.ndim == 1 else SOLVE
     if not taken(matrices, True) or right.size == 0 or right.ndim == 0 \
-            or right.block.device:
+            or right.block.device or not has_arithmetic(right.dtype):
         return None
     single = is_single(matrices) and is_single(right)
     matrices = as_double(matrices, with_complex)
@@ -548,7 +549,9 @@ cdef BaseArray transformed(Gufunc gufunc, BaseArray x, int axis, Py_ssize_t poin
     array has the loop's dtype. The factor is always in the precision of the array.
     """
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef bint single = x.dtype == FLOAT32 or x.dtype == COMPLEX64
+    cdef int given = x.dtype
+    cdef bint single = given == FLOAT32 or given == COMPLEX64 \
+        or not has_arithmetic(given)
     cdef bint from_real = gufunc is RFFT_EVEN or gufunc is RFFT_ODD
     cdef bint in_single = x.dtype == (FLOAT32 if from_real else COMPLEX64) \
         and norm != "backward"
@@ -588,7 +591,8 @@ cdef BaseArray transformed(Gufunc gufunc, BaseArray x, int axis, Py_ssize_t poin
         # NumPy's loop for real results leaves them as they are.
         fill(out, 0)
     if single and not in_single:
-        return cast(out, COMPLEX64 if out.dtype == COMPLEX128 else FLOAT32)
+        return cast(out, COMPLEX64 if out.dtype == COMPLEX128
+                    else FLOAT32 if given == COMPLEX64 else given)
     return out
 
 
@@ -630,7 +634,8 @@ cdef inline bint is_to_real(str name) noexcept:
 
 cdef bint is_transformed(str name, BaseArray x, object norm) except -1:
     """Whether NumPy's loops take an array."""
-    return (not x.block.device
+    # Factors without arithmetic are rounded; and NumPy reads what empty arrays lack.
+    return (not x.block.device and (has_arithmetic(x.dtype) or x.size == 0)
             and not (x.size != 0 and reporting != 0 and reports())
             and type(norm) is str and norm in OPPOSITE
             and not (is_from_real(name) and kind_of[x.dtype] == KIND_COMPLEX))

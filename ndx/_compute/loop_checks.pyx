@@ -18,8 +18,8 @@ import numpy as np
 
 from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport (
-    COMPLEX64, COMPLEX128, FLOAT32, KIND_FLOAT, NDTYPES, dtype_object, itemsize_of,
-    kind_of,
+    COMPLEX64, COMPLEX128, FLOAT32, KIND_FLOAT, NDTYPES, dtype_object, has_arithmetic,
+    itemsize_of, kind_of,
 )
 
 cdef enum:
@@ -373,7 +373,7 @@ cdef bint alike(const char *one, const char *other, Py_ssize_t count,
                 int dtype) noexcept:
     """Whether results are the same, except for rounding."""
     cdef Py_ssize_t i
-    if kind_of[dtype] < KIND_FLOAT:
+    if kind_of[dtype] < KIND_FLOAT or not has_arithmetic(dtype):
         return memcmp(one, other, count * itemsize_of[dtype]) == 0
     if dtype == COMPLEX64 or dtype == COMPLEX128:
         count *= 2

@@ -20,8 +20,8 @@ from ndx._compute.numpy_results cimport own_result
 from ndx._compute.passes.parts cimport multiply_steps
 from ndx._compute.reductions cimport combined, distinct, reduce
 from ndx._lib.dtypes cimport (
-    FLOAT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, dtype_code, dtype_object, itemsize_of,
-    kind_of, promote_table,
+    FLOAT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, dtype_code, dtype_object,
+    has_arithmetic, itemsize_of, kind_of, promote_table,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
@@ -99,7 +99,7 @@ cdef object matmul(object x1, object x2, BaseArray out):
             "multiply for scalars")
     on_device = a.block.device or b.block.device or (
         out is not None and out.block.device)
-    if not on_device and a.strides[a.ndim - 1] == 0 \
+    if not on_device and has_arithmetic(dtype) and a.strides[a.ndim - 1] == 0 \
             and b.strides[max(b.ndim - 2, 0)] == 0 \
             and a.shape[a.ndim - 1] == b.shape[max(b.ndim - 2, 0)] > 1:
         return matmul_repeated(a, b, out)

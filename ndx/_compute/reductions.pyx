@@ -23,7 +23,7 @@ from ndx._compute.tiles cimport first_half
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_object,
-    itemsize_of, kind_of, scalar_dtype, store_scalar,
+    has_arithmetic, itemsize_of, kind_of, scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, parse_axes, read_axes,
@@ -149,7 +149,9 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
-    if loop.function == NULL or reporting != 0 and reports():
+    if loop.function == NULL or not has_arithmetic(x.dtype) \
+            or reporting != 0 and reports():
+        # Parts of a sum would be rounded each for itself.
         return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
     set_walk(&walk, result, x, None, chosen, keepdims)
     folding.loop = loop
@@ -377,7 +379,8 @@ cdef BaseArray reduce_where(str name, BaseArray x, object axis, bint keepdims,
         dtype = BOOL
     if initial is None and (ufunc is MINIMUM or ufunc is MAXIMUM) \
             or initial is not None and scalar_dtype(dtype, initial) != dtype \
-            or reporting != 0 and reports() or x.ndim == 0:
+            or reporting != 0 and reports() or x.ndim == 0 \
+            or not has_arithmetic(dtype):
         return None
     if where is not None:
         memcpy(shape, x.shape, x.ndim * sizeof(Py_ssize_t))

@@ -26,7 +26,7 @@ from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, UINT32,
-    UINT64, UINT8, dtype_object, itemsize_of, kind_of,
+    UINT64, UINT8, dtype_object, has_arithmetic, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge, walk_order
 
@@ -231,19 +231,19 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef extern from "ndx/internal/packed_argsort.h" nogil:
-    bint ndx_differ(const char *x, Py_ssize_t n, bint wide)
+    bint ndx_differ(const char *x, Py_ssize_t n, Py_ssize_t itemsize)
 
 # Arguments of a search for equal elements that differ in their bits.
 cdef struct Difference:
     char *data
     Py_ssize_t count
-    int dtype
+    Py_ssize_t itemsize
     bint found
 
 
 cdef void find_difference(void *arg) noexcept nogil:
     cdef Difference *search = <Difference *>arg
-    search.found = ndx_differ(search.data, search.count, search.dtype == FLOAT64)
+    search.found = ndx_differ(search.data, search.count, search.itemsize)
 
 
 cdef bint order_shows(const Operands *held, BaseArray x) except -1:
@@ -255,11 +255,11 @@ cdef bint order_shows(const Operands *held, BaseArray x) except -1:
     cdef Difference search
     if kind_of[x.dtype] < KIND_FLOAT:
         return False
-    if not x.c_contiguous or x.dtype != FLOAT64 and x.dtype != FLOAT32:
+    if not x.c_contiguous or kind_of[x.dtype] != KIND_FLOAT:
         return True
     search.data = held.data[0]
     search.count = x.size
-    search.dtype = x.dtype
+    search.itemsize = itemsize_of[x.dtype]
     search.found = False
     if x.size < LARGE:
         find_difference(&search)
@@ -629,14 +629,15 @@ def unique_parts(BaseArray x not None, bint with_indices, bint with_inverse,
     """Return the distinct values, their indices, the inverse, and the counts.
 
     Parts that are not asked for are None. All is None for an array that is left to
-    NumPy: of complex numbers, on a device, or large and in a file.
+    NumPy: complex, without arithmetic, on a device, or large and in a file.
     """
     cdef BaseArray flat, values, order = None, indices = None, inverse = None
     cdef BaseArray counts = None
     cdef Operands operands
     cdef Distinct job
     cdef bint large = x.size >= LARGE
-    if x.block.device or kind_of[x.dtype] == KIND_COMPLEX or x.size == 0:
+    if x.block.device or kind_of[x.dtype] == KIND_COMPLEX or x.size == 0 \
+            or not has_arithmetic(x.dtype):
         return None
     if large:
         operands.count = 0
@@ -716,7 +717,8 @@ cdef BaseArray search(BaseArray x, BaseArray values, bint right):
     cdef Walk walk
     cdef Job job
     cdef int levels = 1
-    if x.dtype != values.dtype or kind_of[x.dtype] == KIND_COMPLEX or x.ndim != 1:
+    if x.dtype != values.dtype or kind_of[x.dtype] == KIND_COMPLEX or x.ndim != 1 \
+            or not has_arithmetic(x.dtype):
         return None
     if not values.c_contiguous:
         values = in_c_order(values, values.dtype)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ndx._files.replace import BLOCK, write_all
+from ndx._lib.dtypes import is_known
 
 __all__ = [
     "Header",
@@ -29,14 +30,6 @@ __all__ = [
 
 _MOST_HEADER = 10_000
 _MOST_AXES = 64
-# Bytes of an element, by the dtype's kind.
-_SIZES = {
-    "b": (1,),
-    "i": (1, 2, 4, 8),
-    "u": (1, 2, 4, 8),
-    "f": (4, 8),
-    "c": (8, 16),
-}
 
 
 class Header(NamedTuple):
@@ -120,7 +113,7 @@ def _checked(header, length, path):
     if dtype.hasobject:
         msg = f"its elements ({dtype}) are pickled objects, which ndx never reads"
         raise _bad(path, msg)
-    if dtype.itemsize not in _SIZES.get(dtype.kind, ()):
+    if not is_known(dtype.newbyteorder("=")):
         msg = (
             f"its elements are {dtype}, which is not a dtype of the array API; "
             "numpy.load reads it"

@@ -12,19 +12,18 @@ from ndx._compute.elementwise cimport known_power
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, mixed_loop
 from ndx._lib cimport layout
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
-    scalar_dtype, store_scalar,
+    BOOL, KIND_FLOAT, dtype_code, dtype_object, has_arithmetic, itemsize_of, kind_of,
+    promote_table, scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 
 import sys
 
 __all__ = [
-    "casts", "check_fill", "code_of", "computes_itself", "dtype_of", "is_contiguous",
-    "is_distinct",
-    "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind", "layout_of",
-    "most_axes", "nin_of", "operation", "power", "promoted", "public_ufunc",
-    "scalar_bytes", "stepped", "stores", "with_scalar",
+    "adds_up", "casts", "check_fill", "code_of", "computes_itself", "dtype_of",
+    "is_contiguous", "is_distinct", "is_mixed", "is_narrow", "is_readonly", "itemsize",
+    "kind", "layout_of", "most_axes", "nin_of", "operation", "power", "promoted",
+    "public_ufunc", "scalar_bytes", "stepped", "stores", "with_scalar",
 ]
 
 
@@ -66,6 +65,11 @@ def is_readonly(BaseArray x not None):
 def is_narrow(int code):
     """Whether NumPy may compute a function of these integers in float16."""
     return kind_of[code] < KIND_FLOAT and itemsize_of[code] <= 2
+
+
+def adds_up(int code):
+    """Whether parts of a sum of elements are kept as exactly as the elements."""
+    return has_arithmetic(code)
 
 
 def is_mixed(str name, int a, int b):

@@ -244,7 +244,7 @@ class Trace:
             self.refuse(f"an empty array has no {name}")
         if rules.kind(x._code) == 4 and name in ("maximum", "minimum"):
             self.refuse(f"the {name} of complex numbers is not replayed")
-        if rules.operation(name, x._code) is None:
+        if rules.operation(name, x._code) is None or not rules.adds_up(x._code):
             self.refuse(f"{name} of {rules.dtype_of(x._code)} has no loop to replay")
         made = self.new(x._code, kept)
         start = Constant(rules.scalar_bytes(identity(name, x._code, count), x._code))

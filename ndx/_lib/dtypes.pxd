@@ -17,6 +17,7 @@ cdef extern from "ndx/internal/dtype_tables.h":
         FLOAT64 "NDX_FLOAT64"
         COMPLEX64 "NDX_COMPLEX64"
         COMPLEX128 "NDX_COMPLEX128"
+        FLOAT16 "NDX_FLOAT16"
 
     # In the order of promotion.
     enum:
@@ -29,6 +30,14 @@ cdef extern from "ndx/internal/dtype_tables.h":
     const Py_ssize_t *itemsize_of "ndx_itemsizes"
     const int *kind_of "ndx_kinds"
     const char **names_of_dtypes "ndx_dtype_names"
+    # The dtype that elements are computed in.
+    const int *computed_in "ndx_computed"
+
+
+cdef inline bint has_arithmetic(int dtype) noexcept nogil:
+    """Whether C computes with elements of a dtype as they are."""
+    return computed_in[dtype] == dtype
+
 
 cdef int typenum_of[NDTYPES]
 cdef int promote_table[NDTYPES][NDTYPES]

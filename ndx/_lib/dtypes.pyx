@@ -1,7 +1,7 @@
-"""The 13 dtypes of the standard as small integers, and the rules of promotion.
+"""The dtypes as small integers, and the rules of promotion.
 
-A dtype is an ``np.dtype`` instance to users and a code (0 to 12) inside ndx. The
-rules are tables, filled once at import from NumPy's own rules.
+A dtype is an ``np.dtype`` instance to users and a code inside ndx: its place in the
+list (ndx/dtypes.h). The rules are tables, filled once at import from NumPy's own rules.
 """
 
 cimport numpy as cnp
@@ -20,6 +20,9 @@ cnp.import_array()
 cdef extern from "Python.h":
     PyObject *PyDict_GetItemWithError(object items, object key) except? NULL  # borrowed
 
+cdef extern from "ndx/internal/half.h":
+    uint16_t half_of "ndx_half_of_double" (double value) noexcept
+
 cdef tuple NAMES = tuple([names_of_dtypes[code].decode() for code in range(NDTYPES)])
 
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
@@ -36,11 +39,12 @@ cdef void fill_tables():
     for i in range(64):
         code_of_typenum[i] = -1
     # 'long' and 'long long' get the same code if their sizes are equal.
-    for char in "?bhilqBHILQfdFD":
+    for char in "ilqILQ":
         dtype = np.dtype(char)
         code_of_typenum[<int>dtype.num] = DTYPES.index(dtype)
     for code in range(NDTYPES):
         typenum_of[code] = DTYPES[code].num
+        code_of_typenum[typenum_of[code]] = code
         builtin[code] = <PyObject *>DTYPES[code]
         for other in range(NDTYPES):
             promote_table[code][other] = DTYPES.index(
@@ -70,6 +74,11 @@ cdef int code_or_none(object dtype) noexcept:
     if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == SWAPPED:
         return -1
     return -1 if cnp.PyDataType_HASFIELDS(dtype) else code_of_typenum[num]
+
+
+def is_known(dtype not None):
+    """Whether an array of ndx may have an ``np.dtype``."""
+    return code_or_none(dtype) >= 0
 
 
 # Python's and NumPy's types of numbers, and names -> the code of their dtype.
@@ -138,9 +147,7 @@ cdef int scalar_dtype(int array_dtype, object scalar) except -1:
         return INT64 if kind == KIND_BOOL else array_dtype
     if isinstance(scalar, float):
         return array_dtype if kind >= KIND_FLOAT else FLOAT64
-    if kind == KIND_COMPLEX:
-        return array_dtype
-    return COMPLEX64 if array_dtype == FLOAT32 else COMPLEX128
+    return promote_table[array_dtype][COMPLEX64] if kind >= KIND_FLOAT else COMPLEX128
 
 
 cdef int raise_overflow(object scalar, int dtype) except -1:
@@ -166,6 +173,9 @@ cdef int store_scalar(object scalar, int dtype, char *out) except -1:
     if dtype == FLOAT32:
         real = scalar
         (<float *>out)[0] = <float>real
+        return 0
+    if dtype == FLOAT16:
+        (<uint16_t *>out)[0] = half_of(scalar)
         return 0
     if kind_of[dtype] == KIND_COMPLEX:
         if not isinstance(scalar, complex):

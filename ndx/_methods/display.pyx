@@ -18,7 +18,7 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport Clock, block_is_closed, block_is_lost, block_is_usable
 from ndx._files.mapping cimport mapping_name
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
     KIND_COMPLEX, UINT8, UINT16, UINT32, UINT64, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
@@ -26,6 +26,9 @@ from ndx._lib.layout cimport shape_tuple
 from ndx._lib.device import CPU
 from ndx._lib.sizes import format_size
 from ndx._lib.text import preformatted
+
+cdef extern from "ndx/internal/half.h":
+    double double_of_half "ndx_double_of_half" (uint16_t half) noexcept
 
 cdef object array2string = np.array2string
 
@@ -130,6 +133,8 @@ cdef object read_as(int dtype, const char *data):
         return (<uint32_t *>data)[0]
     if dtype == UINT64:
         return (<uint64_t *>data)[0]
+    if dtype == FLOAT16:
+        return double_of_half((<uint16_t *>data)[0])
     if dtype == COMPLEX64:
         return PyComplex_FromDoubles((<float *>data)[0], (<float *>data)[1])
     return PyComplex_FromDoubles((<double *>data)[0], (<double *>data)[1])

@@ -14,7 +14,7 @@ from ndx._compute.elementwise cimport clip_between
 from ndx._compute.reductions cimport reduce_where
 from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, kind_of,
+    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, has_arithmetic, kind_of,
 )
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
@@ -135,7 +135,8 @@ cdef object extreme(Row row, PyObject **given):
 cdef object mean(Row row, PyObject **given):
     """a, axis, dtype, out, keepdims, where"""
     if kind_of[(<BaseArray>given[0]).dtype] < KIND_FLOAT or not is_none(given[2]) \
-            or not is_none(given[3]) or not is_true(given[5]):
+            or not is_none(given[3]) or not is_true(given[5]) \
+            or not has_arithmetic((<BaseArray>given[0]).dtype):
         return NotImplemented
     return reduce(row, given, given[4])
 
@@ -149,6 +150,8 @@ cdef object total(Row row, PyObject **given):
             return NotImplemented
         return reduce_some(row, given, given[4], given[5], given[6])
     if is_none(given[2]):
+        if not has_arithmetic((<BaseArray>given[0]).dtype):
+            return NotImplemented
         return reduce(row, given, given[4])
     if not stays_plain(<BaseArray>given[0], <object>given[2]):
         return NotImplemented
@@ -158,7 +161,8 @@ cdef object total(Row row, PyObject **given):
 cdef object spread(Row row, PyObject **given):
     """`std`, `var`: a, axis, dtype, out, ddof, keepdims, where, mean"""
     if kind_of[(<BaseArray>given[0]).dtype] != KIND_FLOAT or not is_none(given[2]) \
-            or not is_none(given[3]) or not is_true(given[6]) or given[7] != NULL:
+            or not is_none(given[3]) or not is_true(given[6]) or given[7] != NULL \
+            or not has_arithmetic((<BaseArray>given[0]).dtype):
         return NotImplemented
     if given[4] == NULL:
         return reduce(row, given, given[5])
@@ -172,6 +176,7 @@ cdef object accumulate(Row row, PyObject **given):
     cdef BaseArray x = <BaseArray>given[0]
     axis, dtype = value_of(given[1]), value_of(given[2])
     if x.ndim != 1 and not is_axis(x, axis) or not is_none(given[3]) \
+            or not has_arithmetic(x.dtype) \
             or dtype is not None and not stays_plain(x, dtype):
         return NotImplemented
     return row.data(x, axis=axis, dtype=dtype)

@@ -9,7 +9,7 @@ of ndx. In its results, NumPy's arrays are replaced:
 - New arrays are adopted without a copy or, in a workspace, moved to its arena. Where
   new arrays are on a device and no operand is an NDArray, they are copied to it.
 - NumPy's scalars become arrays without axes, if one of the operands was an NDArray.
-- Arrays of dtypes that an NDArray can't have (strings, dates, objects, float16,
+- Arrays of dtypes that an NDArray can't have (strings, dates, objects,
   structured ones), and of subclasses such as ``np.ma.MaskedArray``, stay NumPy's.
 
 References

@@ -24,7 +24,7 @@ from ndx._compute.matmul cimport dot
 from ndx._compute.sorting cimport MAX_ITERATED, places_in, search
 from ndx._lib.dtypes cimport (
     BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, find_code,
-    itemsize_of, kind_of,
+    has_arithmetic, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, count_elements, parse_shape, reshape_strides, shape_tuple,
@@ -84,10 +84,13 @@ cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept:
 
 
 cdef bint stays_plain(BaseArray x, object dtype) except -1:
-    """Whether a cast is one of ndx's: to one of its dtypes, and not complex to real."""
+    """Whether ndx adds in a dtype as NumPy does: one of ndx, and not complex to real.
+
+    It rounds sums of elements without arithmetic once, NumPy after each step.
+    """
     cdef int code = find_code(dtype)
-    return code >= 0 and (kind_of[x.dtype] != KIND_COMPLEX
-                          or kind_of[code] == KIND_COMPLEX)
+    return code >= 0 and has_arithmetic(code) and (
+        kind_of[x.dtype] != KIND_COMPLEX or kind_of[code] == KIND_COMPLEX)
 
 
 cdef object lengths_of(tuple shape):
@@ -160,8 +163,9 @@ cdef object searched(BaseArray x, object values, bint right):
         key = values
     else:
         key = number_with(values, x.dtype)
-    return as_number(places_in(x, key, right) if x.dtype == BOOL
-                     else search(x, key, right))
+    return as_number(
+        places_in(x, key, right) if x.dtype == BOOL or not has_arithmetic(x.dtype)
+        else search(x, key, right))
 
 
 cdef BaseArray swapped(BaseArray x, int axis, int other):

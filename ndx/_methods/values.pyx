@@ -97,7 +97,7 @@ cdef object number_of(object value):
             return None
         return read_scalar(<BaseArray>value)
     if is_numpy_scalar(value) or type(value) is np.ndarray and value.ndim == 0:
-        if code_or_none(value.dtype) >= 0 or value.dtype.char == "e":
+        if code_or_none(value.dtype) >= 0:
             return value.item()
     return None
 

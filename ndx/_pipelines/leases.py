@@ -21,6 +21,7 @@ import numpy as np
 
 import ndx
 from ndx._lib.device import find_kind
+from ndx._lib.dtypes import is_known  # type: ignore[import-not-found]
 from ndx._lib.sizing import Sizing  # type: ignore[import-not-found]
 from ndx._lib.trees import map_tree
 
@@ -398,10 +399,7 @@ def is_array_of_numpy(leaf: Any) -> bool:
     """Whether a leaf is an array that ndx takes: not an object array, or a mask."""
     if type(leaf) is not np.ndarray and type(leaf) is not np.memmap:
         return False
-    return leaf.dtype.newbyteorder("=") in _DTYPES
-
-
-_DTYPES = frozenset(ndx.__array_namespace_info__().dtypes().values())
+    return is_known(leaf.dtype.newbyteorder("="))
 
 
 def export(x: ndx.NDArray) -> Any:

@@ -2,7 +2,7 @@
 
 The names, signatures, promotion and documentation are NumPy's. Arrays are
 `ndx.NDArray`, in the current workspace or backend. Scalars, dtypes and errors are
-NumPy's own. Arrays of dtypes that no NDArray has (strings, dates, objects, float16,
+NumPy's own. Arrays of dtypes that no NDArray has (strings, dates, objects,
 structured ones) stay NumPy's.
 
 Floating-point warnings are off, as in all of ndx, but within `errstate` and after

@@ -69,7 +69,7 @@ def test_bad_shapes(shape, error, match):
     assert after["allocated_bytes"] == before["allocated_bytes"]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "O", "U3", "M8[s]", "nonsense", 3, ">f8",
+@pytest.mark.parametrize("dtype", ["O", "U3", "M8[s]", "nonsense", 3, ">f8",
                                    np.longdouble, [("a", "i4")]])  # fmt: skip
 def test_bad_dtypes(dtype):
     for call in (
@@ -333,15 +333,12 @@ def test_numbers_in_lists_must_fit(dtype):
         (object(), TypeError),
         ([object()], TypeError),
         (np.array([1], "M8[s]"), TypeError),
-        (np.array([1], np.float16), TypeError),
         (np.array(["a"]), TypeError),
         (np.array([None]), TypeError),
     ],
 )
 def test_bad_values(values, error):
     for dtype in (None, "int64"):
-        if isinstance(values, np.ndarray) and values.dtype == np.float16 and dtype:
-            continue
         with pytest.raises(error):
             ndx.asarray(values, dtype=dtype)
 

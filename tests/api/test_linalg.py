@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers import dtypes
 from helpers.compare import assert_same
 
 import ndx
 
-NUMERIC = dtypes.FLOATS + dtypes.COMPLEX
 TOLERANCE = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-12, "complex128": 1e-12}
+NUMERIC = tuple(TOLERANCE)
 
 
 def matrices(dtype, *shape, seed=0):

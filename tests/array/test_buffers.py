@@ -55,7 +55,8 @@ def test_memoryview(data, dtype):
         assert view.f_contiguous == a.flags.f_contiguous
     assert view.tobytes() == a.tobytes()
     np.testing.assert_array_equal(np.asarray(view), a)
-    if a.size and "complex" not in dtype:
+    # The formats that Python 3.11 reads.
+    if a.size and "complex" not in dtype and dtype != "float16":
         np.testing.assert_array_equal(np.array(view.tolist(), dtype), a)
 
 

@@ -338,7 +338,7 @@ def test_no_deleter():
     ("fields", "match"),
     [
         ({"device_type": 4}, "device"),
-        ({"bits": 16}, "dtype"),
+        ({"bits": 8}, "dtype"),
         ({"lanes": 4}, "lanes"),
         ({"code": 4}, "dtype"),
         ({"code": 17}, "dtype"),

@@ -13,7 +13,8 @@ import ndx.numpy as ndx_numpy
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 MORE = ["fftn", "ifftn", "rfftn", "irfftn"]
 SHAPES = [(1,), (2,), (7,), (1, 1), (3, 4), (4, 1), (2, 3, 4), (0, 3), (2, 0), (9, 65)]
-TYPES = ["bool", "int64", "uint8", "float32", "float64", "complex64", "complex128"]
+TYPES = ["bool", "int64", "uint8", "float16", "float32", "float64", "complex64"]
+TYPES += ["complex128"]
 
 
 def make(shape, dtype, layout, seed):

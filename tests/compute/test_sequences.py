@@ -4,6 +4,7 @@ import contextvars
 
 import numpy as np
 import pytest
+from helpers import dtypes
 from helpers.compare import assert_same
 from helpers.examples import examples
 from helpers.midway import CanaryBackend
@@ -35,7 +36,7 @@ PLAIN = st.one_of(
 NESTED = st.recursive(
     PLAIN, lambda inner: st.lists(inner, max_size=3).map(tuple) | st.tuples(inner)
 )
-TYPES = (None, "bool", "int32", "int64", "uint8", "float32", "float64", "complex128")
+TYPES = (None, "bool", "int32", "int64", "uint8", *dtypes.FLOATS, "complex128")
 
 
 def numpys(values, dtype):

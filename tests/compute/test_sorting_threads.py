@@ -31,7 +31,9 @@ def numbers(shape, dtype, special):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("special", [False, True])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "float16", "int64", "uint8", "complex64"]
+)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_lines_are_sorted(shape, dtype, special):
     x = numbers(shape, dtype, special)

@@ -19,7 +19,7 @@ KNOWN = sys.version_info >= (3, 14) or platform.libc_ver()[0] == "glibc"
 only_known = pytest.mark.skipif(not KNOWN, reason="callers can't be told apart here")
 
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv]
-DTYPES = ["float64", "float32", "complex128", "int64", "int16", "bool"]
+DTYPES = ["float64", "float32", "float16", "complex128", "int64", "int16", "bool"]
 
 
 def array(seed=0, n=N, dtype="float64"):

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from helpers import dtypes
 from helpers.commands import run_python
 from helpers.examples import examples
 from hypothesis import given
@@ -13,10 +14,7 @@ from hypothesis import strategies as st
 import ndx
 import ndx.numpy
 
-NAMES = [
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64", "complex64", "complex128",
-]  # fmt: skip
+NAMES = dtypes.ALL
 # An assignment of complex values to bools is refused; ndx.astype does it.
 PAIRS = [
     (dtype, into)

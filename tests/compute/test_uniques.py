@@ -6,8 +6,8 @@ import pytest
 import ndx
 
 SHAPES = [(0,), (), (1,), (10,), (100,), (7, 8), (50000,), (200, 300)]
-DTYPES = ["bool", "int8", "int16", "uint32", "int64", "uint64", "float32", "float64",
-          "complex128"]  # fmt: skip
+DTYPES = ["bool", "int8", "int16", "uint32", "int64", "uint64", "float16", "float32",
+          "float64", "complex128"]  # fmt: skip
 
 
 @pytest.mark.parametrize("distinct", [2, 5, 1000])

@@ -28,15 +28,20 @@ def count_of(x, axis):
 
 
 def spread(function):
-    """NaN where there are too few elements; NumPy has an infinity or takes 0 for it."""
+    """NaN where there are too few elements; NumPy has an infinity or takes 0 for it.
+
+    NumPy adds the squares of float16 in float16.
+    """
 
     def reference(x, axis=None, correction=0, keepdims=False):
         found = function(
-            x if x.dtype.kind == "f" else x.astype("float64"),
+            x if x.dtype.name in ("float32", "float64") else x.astype("float64"),
             axis=axis,
             correction=correction,
             keepdims=keepdims,
         )
+        if x.dtype == np.float16:
+            found = found.astype("float16")
         return found if count_of(x, axis) > correction else np.full_like(found, np.nan)
 
     return reference

@@ -7,15 +7,12 @@ import threading
 
 import numpy as np
 import pytest
+from helpers import dtypes
 
 import ndx
 from ndx._files import replace
 from ndx.testing import assert_equal
 
-DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64", "complex64", "complex128",
-)  # fmt: skip
 SHAPES = [(), (0,), (3, 0, 2), (1,), (7,), (3, 4), (2, 1, 3, 2, 2)]
 
 
@@ -42,7 +39,7 @@ def sample(dtype, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_numpy_reads_what_is_saved_and_the_other_way(path, dtype, shape):
     a = sample(dtype, shape)
     ndx.save(path, ndx.asarray(a))

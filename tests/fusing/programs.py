@@ -30,7 +30,8 @@ KEYS = [
     slice(None, None, -1), slice(2, None), slice(None, -2), Ellipsis, None, 0, -1,
 ]  # fmt: skip
 SCALARS = [0, 1, 2, -3, 0.5, -1.5, 2.0, True, 1j, float("nan")]
-DTYPES = ["float64", "float32", "int64", "int16", "uint8", "bool", "complex128"]
+DTYPES = ["float64", "float32", "float16", "int64", "int16", "uint8", "bool"]
+DTYPES += ["complex128"]
 STEPS = ["binary", "scalar", "unary", "inplace", "store", "fill", "reduce", "slice",
          "where", "clip", "astype", "float"]  # fmt: skip
 

@@ -46,7 +46,7 @@ class Reader(NamedTuple):
     package: str
     take: Callable[[Any], Any]
     now: Callable[[Any], np.ndarray] = np.asarray
-    dtypes: tuple[str, ...] = dtypes.ALL
+    dtypes: tuple[str, ...] = dtypes.STANDARD
     empties: bool = True
 
 

@@ -40,9 +40,10 @@ def pool(dtype, special=True):
             values += [-1, -2, -7]
         return np.array(values, dtype=dtype)
     info = np.finfo(dtype)
+    floats = [min(value, float(info.max)) for value in FLOATS]
     extremes = [float(info.max), float(info.smallest_subnormal), -float(info.tiny)]
     if dtype.kind == "f":
-        values = FLOATS + extremes + SPECIAL * special
+        values = floats + extremes + SPECIAL * special
         return np.array(values, dtype=dtype)
     values = FLOATS + SPECIAL * special
     return np.array([complex(a, b) for a in values for b in values], dtype=dtype)

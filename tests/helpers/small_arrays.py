@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 __all__ = ["arrays"]
 
-TYPES = ["bool", "int8", "uint16", "int64", "float32", "float64", "complex128"]
+TYPES = ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"]
+TYPES += ["complex128"]
 
 
 def arrays(shapes):

@@ -1,4 +1,4 @@
-"""Codes, promotion and scalars of the 13 dtypes, through what uses them."""
+"""Codes, promotion and scalars of all dtypes, through what uses them."""
 
 import ctypes
 import itertools
@@ -22,6 +22,7 @@ NAMES = {
     "uint16": ["H", np.uint16],
     "uint32": [np.uint32, "u4"],
     "uint64": [np.uint64, "u8", "Q", np.ulonglong],
+    "float16": ["e", np.float16, "f2", "half"],
     "float32": ["f", np.float32, ctypes.c_float],
     "float64": [float, "d", np.float64, ctypes.c_double],
     "complex64": ["F", np.complex64],
@@ -38,7 +39,7 @@ def test_whatever_names_a_dtype(name):
 
 @pytest.mark.parametrize(
     "value",
-    ["float16", np.float16, "O", "U3", "M8[s]", "m8", "longdouble", ">i4", "V8", "x",
+    ["O", "U3", "M8[s]", "m8", "longdouble", ">i4", "V8", "x",
      np.dtype([("a", "i4")]), 3, 1.5, [], b"\xff", object],
 )  # fmt: skip
 def test_what_is_none(value):

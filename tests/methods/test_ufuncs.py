@@ -89,8 +89,8 @@ def test_operators_with_what_cannot_be_added(other):
         ndx.add(ndx.ones(2), other)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
-def test_operators_take_other_dtypes_of_numpy(dtype):
+def test_operators_take_other_dtypes_of_numpy():
+    dtype = np.longdouble
     for found in (
         np.ones(2, dtype) + ndx.ones(2),
         ndx.ones(2) + np.ones(2, dtype),

@@ -17,7 +17,7 @@ import ndx.numpy as face
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"),
-    *("uint64", "float32", "float64", "complex64", "complex128"),
+    *("uint64", "float16", "float32", "float64", "complex64", "complex128"),
 ]
 
 LIMITS = [2**7, 2**8, 2**31, 2**32, 2**53 + 1, 2**63, 2**64 - 1]

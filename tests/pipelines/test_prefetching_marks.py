@@ -186,7 +186,7 @@ def test_leaves_that_pass_unchanged():
     other = [
         "name", b"bytes", 3, 2.5, None, range(3), {1, 2}, object(), np.float64(3.0),
         np.array(["text"]), np.array([None]), np.array(["2020"], "M8[Y]"),
-        np.zeros(2, "f2"), np.ma.masked_array([1.0, 2.0], [True, False]),
+        np.zeros(2, "g"), np.ma.masked_array([1.0, 2.0], [True, False]),
         np.zeros(2, [("a", "i4")]), Wrapper, sys.version_info, lambda: 3,
     ]  # fmt: skip
     (found,) = ndx.prefetch([tuple(other)])
@@ -194,7 +194,7 @@ def test_leaves_that_pass_unchanged():
 
 
 @pytest.mark.parametrize(
-    "dtype", ["?", "i1", "u2", "i4", "u8", ">f4", "<f8", "c8", ">c16", ">i2"]
+    "dtype", ["?", "i1", "u2", "i4", "u8", ">f4", "<f8", "c8", ">c16", ">i2", "f2"]
 )
 def test_numpys_arrays_are_taken_over(dtype, tmp_path):
     data = np.arange(24).astype(dtype).reshape(2, 3, 4)

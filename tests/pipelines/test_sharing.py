@@ -43,7 +43,7 @@ LAYOUTS = {
     "empty in Fortran order": lambda x: ndx.permute_dims(x[:0], (2, 1, 0)),
     "one axis of length 1": lambda x: ndx.permute_dims(x[:, :1], (2, 0, 1)),
 }
-DTYPES = ["bool", "int8", "uint16", "int64", "float32", "float64", "complex128"]
+DTYPES = ["bool", "int8", "uint16", "int64", "float16", "float64", "complex128"]
 SIZES = pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
 
 

@@ -146,8 +146,8 @@ def test_reductions_in_any_layout(tmp_path, case, data):
 
 
 @MEMORY
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float32", "float64",
-                                   "complex64", "complex128"])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float32",
+                                   "float64", "complex64", "complex128"])  # fmt: skip
 def test_what_reductions_start_from(tmp_path, dtype, memory):
     """The parts of a result start from what leaves every element as it is."""
     with passing(tmp_path, memory=memory):

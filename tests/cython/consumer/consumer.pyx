@@ -12,7 +12,7 @@ DTYPES = {
     "int64": cndx.INT64, "uint8": cndx.UINT8, "uint16": cndx.UINT16,
     "uint32": cndx.UINT32, "uint64": cndx.UINT64, "float32": cndx.FLOAT32,
     "float64": cndx.FLOAT64, "complex64": cndx.COMPLEX64,
-    "complex128": cndx.COMPLEX128,
+    "complex128": cndx.COMPLEX128, "float16": cndx.FLOAT16,
 }
 
 

@@ -160,7 +160,7 @@ static inline void ndx_clip(char **args, ptrdiff_t rows, const ptrdiff_t *row_st
 #define NDX_CLIP_AS(name)                                                                \
     NDX_CALL_BEST(ndx_clip_##name, n, (args, rows, row_steps, n, steps, low, high));     \
     break
-    NDX_DTYPES_ARE(13); /* bounds have no meaning for bools and complex numbers */
+    NDX_COMPUTED_ARE(13); /* bounds have no meaning for bools and complex numbers */
     switch (dtype) {
     case NDX_INT8: NDX_CLIP_AS(i8);
     case NDX_INT16: NDX_CLIP_AS(i16);

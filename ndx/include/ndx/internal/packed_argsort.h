@@ -232,12 +232,15 @@ NDX_AVX2 static int ndx_differ_##name##_avx2(const U *x, ptrdiff_t n, I infinity
     return found != 0;                                                                  \
 }
 
+NDX_DIFFER(16, uint16_t, int16_t)
 NDX_DIFFER(32, uint32_t, int32_t)
 NDX_DIFFER(64, uint64_t, int64_t)
 
-static inline int ndx_differ(const char *x, ptrdiff_t n, int wide) {
+static inline int ndx_differ(const char *x, ptrdiff_t n, ptrdiff_t itemsize) {
     int found;
-    if (wide)
+    if (itemsize == 2)
+        found = NDX_BEST(ndx_differ_16, n, ((const uint16_t *)x, n, (int16_t)0x1F << 10));
+    else if (itemsize == 8)
         found = NDX_BEST(ndx_differ_64, n, ((const uint64_t *)x, n, (int64_t)0x7FF << 52));
     else
         found = NDX_BEST(ndx_differ_32, n, ((const uint32_t *)x, n, (int32_t)0xFF << 23));

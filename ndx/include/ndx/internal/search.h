@@ -82,8 +82,8 @@ NDX_SEARCH(u64, uint64_t)
 NDX_SEARCH(f32, float)
 NDX_SEARCH(f64, double)
 
-/* A call by dtype: complex numbers are not searched. */
-NDX_DTYPES_ARE(13);
+/* A call by dtype with arithmetic: complex numbers are not searched. */
+NDX_COMPUTED_ARE(13);
 #define NDX_SEARCH_BY(dtype, CALL)                                                       \
     switch (dtype) {                                                                     \
     case NDX_INT8: CALL(i8)                                                              \

@@ -74,6 +74,7 @@ NDX_AVX2 static void ndx_count_##name##_avx2(const char *x, ptrdiff_t step, size
 NDX_TRUTH(16, uint16_t, uint16_t, v != 0)
 NDX_TRUTH(32, uint32_t, uint32_t, v != 0)
 NDX_TRUTH(64, uint64_t, uint64_t, v != 0)
+NDX_TRUTH(float16, uint16_t, uint16_t, (v & 0x7fff) != 0)
 NDX_TRUTH(float32, float, uint32_t, v != 0.0f)
 NDX_TRUTH(float64, double, uint64_t, v != 0.0)
 NDX_TRUTH(complex64, ndx_complex64, uint32_t, (v.real != 0.0f) | (v.imag != 0.0f))
@@ -121,13 +122,14 @@ static inline void ndx_count_8(const char *x, ptrdiff_t step, size_t n, size_t *
 }
 
 /* A call by dtype. */
-NDX_DTYPES_ARE(13);
+NDX_DTYPES_ARE(14);
 #define NDX_BY_DTYPE(dtype, F, n, ARGS)                                                  \
     switch (dtype) {                                                                     \
     case NDX_BOOL: case NDX_INT8: case NDX_UINT8: F##_8 ARGS; break;                     \
     case NDX_INT16: case NDX_UINT16: NDX_CALL_BEST(F##_16, n, ARGS); break;              \
     case NDX_INT32: case NDX_UINT32: NDX_CALL_BEST(F##_32, n, ARGS); break;              \
     case NDX_INT64: case NDX_UINT64: NDX_CALL_BEST(F##_64, n, ARGS); break;              \
+    case NDX_FLOAT16: NDX_CALL_BEST(F##_float16, n, ARGS); break;                        \
     case NDX_FLOAT32: NDX_CALL_BEST(F##_float32, n, ARGS); break;                        \
     case NDX_FLOAT64: NDX_CALL_BEST(F##_float64, n, ARGS); break;                        \
     case NDX_COMPLEX64: NDX_CALL_BEST(F##_complex64, n, ARGS); break;                    \
@@ -146,11 +148,12 @@ static inline uint64_t ndx_bits(const char *x, ptrdiff_t step, size_t n, int dty
     const uint8_t *bytes = truth;
     uint64_t bits = 0;
     int i;
-    if (dtype == 0 && step != 1) {
+    if (dtype == NDX_BOOL && step != 1) {
         while (n--) { bits = 2 * bits + (x[(ptrdiff_t)n * step] != 0); }
         return bits;
     }
-    if (n == 64 && step == 1 && (dtype == 0 || dtype == 1 || dtype == 5)) {
+    if (n == 64 && step == 1
+        && (dtype == NDX_BOOL || dtype == NDX_INT8 || dtype == NDX_UINT8)) {
         bytes = (const uint8_t *)x;
     } else {
         if (n < 64) { memset(truth, 0, 64); }

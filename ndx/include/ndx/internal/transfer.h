@@ -13,6 +13,7 @@
 #include "cpu.h"
 #include <ndx/dtypes.h>
 #include "fill.h"
+#include "half.h"
 
 #define NDX_SHORT_ROW 16
 #define NDX_ROWS_AT_ONCE 512
@@ -120,8 +121,8 @@ static void ndx_cast_##from##_bool(char *out, ptrdiff_t out_step, const char *x,
 NDX_CAST(from, c64, F, ndx_cast_complex64, {(float)(REAL) NDX_COMMA (float)(IMAG)})      \
 NDX_CAST(from, c128, F, ndx_cast_complex128, {(double)(REAL) NDX_COMMA (double)(IMAG)})
 #define NDX_COMMA ,
-#define NDX_CASTS(from, F, V)                                                            \
-NDX_CAST_TO_BOOL(from, F)                                                                \
+/* V is an element as a number, D as a double. */
+#define NDX_CASTS_TO_NUMBERS(from, F, V, D)                                              \
 NDX_CAST(from, i8, F, int8_t, (int8_t)(V))                                               \
 NDX_CAST(from, i16, F, int16_t, (int16_t)(V))                                            \
 NDX_CAST(from, i32, F, int32_t, (int32_t)(V))                                            \
@@ -131,8 +132,14 @@ NDX_CAST(from, u16, F, uint16_t, (uint16_t)(V))                                 
 NDX_CAST(from, u32, F, uint32_t, (uint32_t)(V))                                          \
 NDX_CAST(from, u64, F, uint64_t, (uint64_t)(V))                                          \
 NDX_CAST(from, f32, F, float, (float)(V))                                                \
-NDX_CAST(from, f64, F, double, (double)(V))                                              \
-NDX_CASTS_TO_COMPLEX(from, F, V, 0)
+NDX_CAST(from, f64, F, double, (double)(D))                                              \
+NDX_CAST(from, c64, F, ndx_cast_complex64, {(float)(V) NDX_COMMA 0})                     \
+NDX_CAST(from, c128, F, ndx_cast_complex128, {(double)(D) NDX_COMMA 0})                  \
+NDX_CAST(from, f16, F, uint16_t, sizeof(F) == 8 ? ndx_half_of_double((double)(D))        \
+                                                : ndx_half_of_float((float)(V)))
+#define NDX_CASTS(from, F, V)                                                            \
+NDX_CAST_TO_BOOL(from, F)                                                                \
+NDX_CASTS_TO_NUMBERS(from, F, V, V)
 
 NDX_CASTS(bool, uint8_t, v != 0)
 NDX_CASTS(i8, int8_t, v)
@@ -145,6 +152,8 @@ NDX_CASTS(u32, uint32_t, v)
 NDX_CASTS(u64, uint64_t, v)
 NDX_CASTS(f32, float, v)
 NDX_CASTS(f64, double, v)
+NDX_CAST(f16, bool, uint16_t, uint8_t, (v & 0x7fff) != 0)
+NDX_CASTS_TO_NUMBERS(f16, uint16_t, ndx_float_of_half(v), ndx_double_of_half(v))
 NDX_CAST(c64, bool, ndx_cast_complex64, uint8_t, (v.real != 0) | (v.imag != 0))
 NDX_CASTS_TO_COMPLEX(c64, ndx_cast_complex64, v.real, v.imag)
 NDX_CAST(c128, bool, ndx_cast_complex128, uint8_t, (v.real != 0) | (v.imag != 0))
@@ -160,17 +169,18 @@ static inline ndx_cast ndx_cast_between(int dtype, int into) {
     [NDX_INT32] = ndx_cast_##from##_i32, [NDX_INT64] = ndx_cast_##from##_i64,            \
     [NDX_UINT8] = ndx_cast_##from##_u8, [NDX_UINT16] = ndx_cast_##from##_u16,            \
     [NDX_UINT32] = ndx_cast_##from##_u32, [NDX_UINT64] = ndx_cast_##from##_u64,          \
-    [NDX_FLOAT32] = ndx_cast_##from##_f32, [NDX_FLOAT64] = ndx_cast_##from##_f64
+    [NDX_FLOAT16] = ndx_cast_##from##_f16, [NDX_FLOAT32] = ndx_cast_##from##_f32,        \
+    [NDX_FLOAT64] = ndx_cast_##from##_f64
 #define NDX_OTHER_CASTS(from)                                                            \
     [NDX_BOOL] = ndx_cast_##from##_bool, [NDX_COMPLEX64] = ndx_cast_##from##_c64,        \
     [NDX_COMPLEX128] = ndx_cast_##from##_c128
 #define NDX_ROW(code, from) [NDX_##code] = {NDX_REAL_CASTS(from), NDX_OTHER_CASTS(from)}
-    NDX_DTYPES_ARE(13);
+    NDX_DTYPES_ARE(14);
     static const ndx_cast table[NDX_DTYPE_COUNT][NDX_DTYPE_COUNT] = {
         NDX_ROW(BOOL, bool), NDX_ROW(INT8, i8), NDX_ROW(INT16, i16), NDX_ROW(INT32, i32),
         NDX_ROW(INT64, i64), NDX_ROW(UINT8, u8), NDX_ROW(UINT16, u16),
-        NDX_ROW(UINT32, u32), NDX_ROW(UINT64, u64), NDX_ROW(FLOAT32, f32),
-        NDX_ROW(FLOAT64, f64), [NDX_COMPLEX64] = {NDX_OTHER_CASTS(c64)},
+        NDX_ROW(UINT32, u32), NDX_ROW(UINT64, u64), NDX_ROW(FLOAT16, f16),
+        NDX_ROW(FLOAT32, f32), NDX_ROW(FLOAT64, f64), [NDX_COMPLEX64] = {NDX_OTHER_CASTS(c64)},
         [NDX_COMPLEX128] = {NDX_OTHER_CASTS(c128)}};
     return table[dtype][into];
 }
