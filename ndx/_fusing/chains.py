@@ -1,7 +1,7 @@
 """Chains: steps of arithmetic on floats that are computed in the CPU's registers.
 
-Consecutive steps of a stage become one, which reads its inputs and writes one result, and
-whose other values are never written: `internal/chain.h` has the loops. Values that are
+Consecutive steps of a stage become one, which reads its inputs and writes one result.
+Its other values are never written: `internal/chain.h` has the loops. Values that are
 needed elsewhere end a chain.
 """
 
@@ -172,7 +172,7 @@ class _Chain:
         return Lowered(names, first.code, first.code, operands, chain=chain)
 
     def add(self, i, name, sources):
-        """Add the orders of a step, whose accumulator is the value of the one before."""
+        """Add the orders of a step; the value of the one before is accumulated."""
         before = i - 1
         place = sources.index(before) if before in sources else None
         squares = name == "multiply" and sources == [before, before]
