@@ -162,3 +162,10 @@ def test_long_chains_are_cut():
         assert_as_plain(function, operands("float64", 500))
     make = operands("float64", 99)
     assert_as_plain(wide, lambda: [x for _ in range(5) for x in make()])
+
+
+@pytest.mark.skipif(not chains.CODES, reason="the compiler has no vectors")
+def test_what_was_computed_before_is_not_computed_again():
+    fused = ndx.fuse(FUNCTIONS["sum"])
+    fused(*operands("float64", 3000)())
+    assert ": subtract multiply add\n" in fused.explain()
