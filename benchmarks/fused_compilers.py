@@ -1,12 +1,12 @@
 """Time fused functions beside those of numba, JAX and numexpr, in one run.
 
-    python benchmarks/fused_compilers.py [--quick] [--check] [--kind NAME] [--sizes N ...]
+    python benchmarks/fused_compilers.py [--quick] [--check] [--kind NAME] [--sizes ...]
 
-Each kind of function is computed over float64 elements by all sides in turn, two threads
-each; libraries that are not installed are left out, and named. A row shows ndx's median
-time of a call, the others' shares of it, and ndx's ratio to the best of them; the last
-line has the geometric mean of these ratios. ``--check`` exits with 1 if the mean exceeds
-0.8, or one ratio 1.1.
+Each kind of function is computed over float64 elements by all sides in turn, two
+threads each; libraries that are not installed are left out, and named. A row shows
+ndx's median time of a call, the others' ratios to it, and ndx's ratio to the best of
+them; the last line has the geometric mean of these. ``--check`` exits with 1 if the
+mean exceeds 0.8, or one ratio 1.1.
 """
 
 import argparse

@@ -48,10 +48,9 @@ int ndx_threads_are_near(void) { return 0; }
 /* if `NDX_SOON` tasks each came that soon after the one before. */
 #define NDX_GAP 100000
 #define NDX_SOON 3
-/* No thread looks for a while after one has looked in vain, and for some times as long as
- * another process's thread had its core meanwhile. */
+/* No thread looks for a while after one has looked in vain, and for as long as another
+ * process's thread had its core meanwhile. */
 #define NDX_REST 1000000
-#define NDX_RESTS 4
 #define NDX_AWAY 20000
 
 /* Nanoseconds between two looks of a caller for signals. */
@@ -122,8 +121,7 @@ static int ndx_look(int *word, int value, int equal) {
         now = ndx_nanoseconds();
         if (!end) { before = now; end = now + NDX_LOOKING; }
         if (now - before > NDX_AWAY) {
-            __atomic_store_n(&ndx_rest, now + NDX_RESTS * (now - before),
-                             __ATOMIC_RELAXED);
+            __atomic_store_n(&ndx_rest, now + (now - before), __ATOMIC_RELAXED);
             return 0;
         }
         if (now >= end) { return 0; }

@@ -1,7 +1,7 @@
 """Chains: steps of arithmetic on floats that are computed in the CPU's registers.
 
-Consecutive steps of a stage become one, which reads its inputs and writes one result, and
-whose other values are never written: `internal/chain.h` has the loops. Values that are
+Consecutive steps of a stage become one, which reads its inputs and writes one result.
+Its other values are never written: `internal/chain.h` has the loops. Values that are
 needed elsewhere end a chain.
 """
 
@@ -137,20 +137,25 @@ class _Chain:
     """The making of one chain: its tiles, and the orders that use them."""
 
     def __init__(self, steps):
-        self.steps = steps
+        self.steps = []
         self.inputs = {}  # operands by key
         self.orders = []  # (name, tiles): a value's tile is its step's number
         # The operands of each step: inputs by their keys, values by their steps.
-        made, self.sources = {}, []
-        for i, step in enumerate(steps):
+        made, known, self.sources = {}, {}, []
+        for step in steps:
             found = []
             for operand in step.operands[:-1]:
                 key = _key(operand)
                 if key not in made:
                     self.inputs.setdefault(key, operand)
                 found.append(made.get(key, key))
-            self.sources.append(found)
-            made[_key(step.operands[-1])] = i
+            value = (step.name, *found)
+            # What was computed before is not computed again, but for the result.
+            if value not in known or step is steps[-1]:
+                known[value] = len(self.steps)
+                self.steps.append(step)
+                self.sources.append(found)
+            made[_key(step.operands[-1])] = known[value]
         self.last_use = {x: i for i, found in enumerate(self.sources) for x in found}
 
     def lowered(self):
@@ -172,7 +177,7 @@ class _Chain:
         return Lowered(names, first.code, first.code, operands, chain=chain)
 
     def add(self, i, name, sources):
-        """Add the orders of a step, whose accumulator is the value of the one before."""
+        """Add the orders of a step; the value of the one before is accumulated."""
         before = i - 1
         place = sources.index(before) if before in sources else None
         squares = name == "multiply" and sources == [before, before]

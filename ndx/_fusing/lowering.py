@@ -7,7 +7,8 @@ stage, before which all blocks of the former are done. So ``u[1:-1] = u[:-2] + u
 computes the sums in one stage, into an array, and stores them in the next.
 
 A buffer that only one stage uses is no array: a thousand or two elements of it at a
-time are in a register. Steps have at most three operands and a result.
+time are in a register. Steps have at most three operands and a result, before chains
+are made of them (`_fusing.chains`).
 """
 
 from typing import NamedTuple

@@ -224,16 +224,15 @@ class Stage:
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
         least = _SHORT_CHAIN if self.in_chain(index) else LIMITS["short_row"]
-        if math.prod(self.outer) > 1 and self.cols < least and not (self.is_flat(index) or self.has_pitch(index)):
+        short = math.prod(self.outer) > 1 and self.cols < least
+        if short and not (self.is_flat(index) or self.has_pitch(index)):
             return True
         return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
 
     def in_chain(self, index):
         """Whether a step that may be in a chain reads or writes a leaf."""
         part = self.parts[index]
-        if index in self.strided:
-            return False
-        return any(
+        return index not in self.strided and any(
             part in (step.target, *parts_of(step)) and may_chain(step)
             for step in self.steps
         )

@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -265,7 +266,7 @@ def test_the_number_changes_while_others_compute():
 
     def change():
         while not ended.is_set():
-            for n in (1, 4, 2, 7):
+            for n in (1, 4, 2, 40):
                 ndx.set_num_threads(n)
 
     thread = threading.Thread(target=change)
@@ -275,6 +276,18 @@ def test_the_number_changes_while_others_compute():
     finally:
         ended.set()
         thread.join()
+
+
+def test_threads_sleep_when_no_more_work_comes():
+    ndx.set_num_threads(2)
+    x = ndx.asarray(numbers((MANY,), "float64"))
+    for _ in range(5):
+        # They wait awake where operations come soon after another.
+        for _ in range(40):
+            x + x
+        before = time.process_time()
+        time.sleep(0.2)
+        assert time.process_time() - before < 0.05
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
