@@ -8,8 +8,8 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.reductions cimport accumulator, reduce, reduce_as, sum_squares
 from ndx._lib.dtypes cimport (
-    FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, computed_in,
-    dtype_code, dtype_object, has_arithmetic, kind_of,
+    FLOAT64, KIND_COMPLEX, KIND_FLOAT, computed_in, dtype_code, dtype_object,
+    has_arithmetic, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, normalize_axes, normalize_axis, parse_axes, read_axes,

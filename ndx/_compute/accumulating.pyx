@@ -244,7 +244,7 @@ cdef Py_ssize_t carry(Walk *walk, Py_ssize_t itemsize) noexcept:
 
 
 cdef void divide(Job *job, const Lines *lines) noexcept:
-    """Divide lines in memory into parts, which have whole lines unless these are long."""
+    """Divide lines in memory into parts; they are cut only if they are long."""
     cdef const Walk *walk = job.walk
     cdef Py_ssize_t count = walk.shape[walk.ndim - 1], block, step = TOGETHER
     cdef int axis

@@ -21,7 +21,7 @@ from ndx._lib.layout cimport (
 )
 
 
-# ---- Of few elements ------------------------------------------------------------------
+# ---- Of few elements -----------------------------------------------------------------
 
 cdef struct Extreme:
     SearchFunction function

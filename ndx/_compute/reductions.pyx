@@ -545,7 +545,8 @@ cdef void fold_computed(void *arg, char **data, const Walk *walk) noexcept nogil
     start_walk(last - 1, index)
     while True:
         if computing.row_sum != NULL and length >= LEAST \
-                and block.strides[0][1] == 0 and block.strides[1][1] == computing.given \
+                and block.strides[0][1] == 0 \
+                and block.strides[1][1] == computing.given \
                 and (walk.nops == 2 or block.strides[2][1] == 0):
             for row in range(rows):
                 computing.row_sum(

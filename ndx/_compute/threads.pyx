@@ -105,8 +105,9 @@ def set_num_threads(n: int) -> None:
     The default is the environment's ``NDX_NUM_THREADS``, else the first number of
     ``OMP_NUM_THREADS``, else as many cores as the process may use: those of its CPU
     affinity, and no more than its control group has CPU time for. The threads are
-    shared by the process and sleep between operations. An operation that begins while
-    another thread's has them is computed by its own thread. The libraries behind
+    shared by the process. They sleep between operations, but look for the next one for
+    some microseconds while operations follow one another. An operation that begins
+    while another thread's has them is computed by its own thread. The libraries behind
     matrix products have threads of their own, which this does not change.
 
     Examples

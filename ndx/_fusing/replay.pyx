@@ -19,12 +19,12 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, Cast, Transfer, cast_between, transfer_block
-from ndx._compute.executor cimport run
+from ndx._compute.executor cimport run as run_job
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
-from ndx._compute.tiles cimport Job as FileJob, begin_job, cut_rows, element_bytes
+from ndx._compute.tiles cimport Job, begin_job, cut_rows, element_bytes
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of, store_scalar
 from ndx._lib.layout cimport MAXOPS, Strided, Walk, byte_bounds
@@ -84,7 +84,7 @@ cdef enum:
     NARROW = 17                  # elements: rows of fewer are reduced side by side
     ROW_BYTES = 8 << 10          # of the sums of a few rows
 
-cdef struct Job:
+cdef struct Share:
     const Stage *stage
     const Replay *replay
 
@@ -95,28 +95,28 @@ cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogi
     The buffer is not on the stack, of which a thread may have little, unless there is
     no other memory.
     """
-    cdef Py_ssize_t scratch = (<const Job *>arg).stage.scratch
+    cdef Py_ssize_t scratch = (<const Share *>arg).stage.scratch
     cdef void *room = NULL
     if scratch == 0:
-        run_blocks_in(<const Job *>arg, first, last, NULL)
+        run_blocks_in(<const Share *>arg, first, last, NULL)
         return
     room = malloc(scratch + LINE)
     if room == NULL:
-        run_blocks_on_stack(<const Job *>arg, first, last)
+        run_blocks_on_stack(<const Share *>arg, first, last)
         return
-    run_blocks_in(<const Job *>arg, first, last, <char *>room)
+    run_blocks_in(<const Share *>arg, first, last, <char *>room)
     free(room)
 
 
-cdef void run_blocks_on_stack(const Job *job, Py_ssize_t first,
+cdef void run_blocks_on_stack(const Share *share, Py_ssize_t first,
                               Py_ssize_t last) noexcept nogil:
     cdef char[SCRATCH + LINE] room
-    run_blocks_in(job, first, last, room)
+    run_blocks_in(share, first, last, room)
 
 
-cdef void run_blocks_in(const Job *job, Py_ssize_t first, Py_ssize_t last,
+cdef void run_blocks_in(const Share *share, Py_ssize_t first, Py_ssize_t last,
                         char *room) noexcept nogil:
-    cdef const Stage *stage = job.stage
+    cdef const Stage *stage = share.stage
     # Vectors that lie across two cache lines take twice as long.
     cdef char *scratch = room + (-<uintptr_t>room & (LINE - 1))
     cdef char *rows[MAX_LEAVES][MOST_ROWS]
@@ -134,17 +134,17 @@ cdef void run_blocks_in(const Job *job, Py_ssize_t first, Py_ssize_t last,
         ncols = min(stage.block_cols, stage.cols - col)
         for i in range(stage.npartials):
             partial = &stage.partials[i]
-            memcpy(job.replay.data[partial.slot] + block * partial.itemsize,
-                   job.replay.constants[partial.constant], partial.itemsize)
+            memcpy(share.replay.data[partial.slot] + block * partial.itemsize,
+                   share.replay.constants[partial.constant], partial.itemsize)
         for i in range(stage.nleaves):
             leaf = &stage.leaves[i]
-            start[i] = job.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
+            start[i] = share.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
             if stage.ndim == 1:
                 start[i] += row * leaf.outer[0]
         if stage.ndim > 1:
             find_rows(stage, row, nrows, start, rows)
         for i in range(stage.nsteps):
-            run_step(&stage.steps[i], job, block, nrows, ncols, scratch, start, rows)
+            run_step(&stage.steps[i], share, block, nrows, ncols, scratch, start, rows)
 
 
 cdef void find_rows(const Stage *stage, Py_ssize_t row, Py_ssize_t nrows, char **start,
@@ -188,10 +188,10 @@ cdef void find_rows(const Stage *stage, Py_ssize_t row, Py_ssize_t nrows, char *
             index[axis] = 0
 
 
-cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
+cdef inline void run_step(const Step *step, const Share *share, Py_ssize_t block,
                           Py_ssize_t nrows, Py_ssize_t ncols, char *scratch,
                           char **start, char *(*rows)[MOST_ROWS]) noexcept nogil:
-    cdef const Stage *stage = job.stage
+    cdef const Stage *stage = share.stage
     cdef const Operand *operand
     cdef const Partial *partial
     cdef char *args[NDX_CHAIN_OPERANDS]
@@ -213,11 +213,11 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
             steps[i] = stage.leaves[operand.index].inner
             between[i] = stage.leaves[operand.index].outer[0]
         elif operand.place == CONSTANT:
-            at[i] = <char *>job.replay.constants[operand.index]
+            at[i] = <char *>share.replay.constants[operand.index]
             steps[i] = between[i] = 0
         else:
             partial = &stage.partials[operand.index]
-            at[i] = job.replay.data[partial.slot] + block * partial.itemsize
+            at[i] = share.replay.data[partial.slot] + block * partial.itemsize
             steps[i] = between[i] = 0
     if not step.rows or nrows == 1:
         count = (nrows - 1) * width + ncols
@@ -332,10 +332,10 @@ cdef Py_ssize_t add_rows(const Step *step, const Stage *stage, Py_ssize_t row,
 
 
 cdef void run_share(void *arg, Py_ssize_t index) noexcept nogil:
-    cdef const Job *job = <const Job *>arg
-    cdef Py_ssize_t blocks = job.stage.row_blocks * job.stage.col_blocks
-    cdef Py_ssize_t share = job.stage.share
-    run_blocks(arg, index * share, min((index + 1) * share, blocks))
+    cdef const Share *share = <const Share *>arg
+    cdef Py_ssize_t blocks = share.stage.row_blocks * share.stage.col_blocks
+    cdef Py_ssize_t most = share.stage.share
+    run_blocks(arg, index * most, min((index + 1) * most, blocks))
 
 
 cdef void run_stages(void *arg) noexcept nogil:
@@ -345,24 +345,25 @@ cdef void run_stages(void *arg) noexcept nogil:
     cdef char *args[3]
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t blocks
-    cdef Job job
+    cdef Share share
     cdef int i, k
-    job.replay = replay
+    share.replay = replay
     for i in range(replay.nstages):
-        job.stage = &replay.stages[i]
-        blocks = job.stage.row_blocks * job.stage.col_blocks
-        if job.stage.work >= replay.least and not job.stage.serial:
-            parallel_for((blocks - 1) // job.stage.share + 1, False, run_share, &job)
+        share.stage = &replay.stages[i]
+        blocks = share.stage.row_blocks * share.stage.col_blocks
+        if share.stage.work >= replay.least and not share.stage.serial:
+            parallel_for((blocks - 1) // share.stage.share + 1, False, run_share,
+                         &share)
         else:
-            run_blocks(&job, 0, blocks)
-        for k in range(job.stage.npartials):
-            partial = &job.stage.partials[k]
+            run_blocks(&share, 0, blocks)
+        for k in range(share.stage.npartials):
+            partial = &share.stage.partials[k]
             args[0] = args[2] = replay.data[partial.target]
             args[1] = replay.data[partial.slot]
             steps[0] = steps[2] = 0
             steps[1] = partial.itemsize
             partial.function(args, &blocks, steps, partial.data)
-            blocks = job.stage.row_blocks * job.stage.col_blocks
+            blocks = share.stage.row_blocks * share.stage.col_blocks
 
 
 # ---- Arrays in large files -----------------------------------------------------------
@@ -398,7 +399,7 @@ cdef void run_tile(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Leaf[MAX_LEAVES] leaves
     cdef Partial[MAXOPS] partials
     cdef Py_ssize_t place = data[0] - <char *>PLACES, first
-    cdef Job share
+    cdef Share share
     cdef int last = walk.ndim - 1, i
     stage.rows = stage.plane = walk.shape[0] if last else 1
     stage.shape[0] = stage.rows
@@ -450,7 +451,7 @@ cdef BaseArray operand_of(const Stage *stage, const Leaf *leaf, BaseArray x):
     return view
 
 
-cdef void find_written(const Stage *stage, FileJob *job) noexcept:
+cdef void find_written(const Stage *stage, Job *job) noexcept:
     """Set which leaves are written, and which of these are read before."""
     cdef const Step *step
     cdef unsigned int bit
@@ -480,7 +481,7 @@ cdef int run_streamed(const Stage *stage, Replay *replay, list arrays) except -1
     cdef BaseArray view
     cdef Operands operands
     cdef Walk walk
-    cdef FileJob job
+    cdef Job job
     cdef Py_ssize_t elements, block = stage.block_rows * stage.block_cols, blocks
     cdef int i, axis
     operands.count = 0
@@ -512,7 +513,7 @@ cdef int run_streamed(const Stage *stage, Replay *replay, list arrays) except -1
     elements = min(<Py_ssize_t>TILE, settings().block) \
         // max(1, element_bytes(&walk, job.itemsizes))
     cut_rows(&job.grid, &walk, max(block, elements - elements % block))
-    run(&job, "fuse")
+    run_job(&job, "fuse")
     blocks = stage.row_blocks * stage.col_blocks
     walk.shape[0] = blocks
     for i in range(stage.npartials):

@@ -75,8 +75,6 @@ def test_a_signal_ends_a_long_operation(alarm):
         alarm(whole / 20)
         with pytest.raises(Stop):
             ndx.pow(y, 1.7)
-            alarm(0)
-            pytest.fail("the operation was not ended")
         if time.perf_counter() - begin < 0.75 * whole:
             return
     pytest.fail("the operation never ended early")
