@@ -132,20 +132,37 @@ NDX_SQUARES(ndx_squares_int32, int32_t, double, __m256d, NDX_FROM_WIDE)
 NDX_SQUARES(ndx_squares_float32, float, float, __m128, NDX_FROM_FLOAT32)
 NDX_SQUARES(ndx_squares_float64, double, double, __m256d, NDX_FROM_FLOAT64)
 
-/* Sums of narrow integers. In parts of so many, P can hold them. */
-#define NDX_INTEGERS(NAME, S, TEST, P, PART)                                             \
+/* Sums of bytes: VALUE makes unsigned ones of a vector of them, each by BIAS too large. */
+#define NDX_BYTES(NAME, S, BIAS, VALUE, ONE)                                             \
+NDX_AVX2 static int64_t NAME##_sum(const S *x, ptrdiff_t n) {                            \
+    __m256i sums = _mm256_setzero_si256(), v;                                            \
+    int64_t sum = -(int64_t)BIAS * (n - n % 32);                                         \
+    ptrdiff_t i;                                                                         \
+    for (i = 0; i < n - n % 32; i += 32) {                                               \
+        v = _mm256_loadu_si256((const __m256i *)(x + i));                                \
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(VALUE, _mm256_setzero_si256()));   \
+    }                                                                                    \
+    for (; i < n; i++) { sum += ONE; }                                                   \
+    return sum + sums[0] + sums[1] + sums[2] + sums[3];                                  \
+}                                                                                        \
+NDX_INTEGERS(NAME, S)
+
+/* Sums of other narrow integers, in parts whose sums P can hold. */
+#define NDX_NARROW(NAME, S, P, PART)                                                     \
 NDX_AVX2 static int64_t NAME##_sum(const S *x, ptrdiff_t n) {                            \
     int64_t sum = 0;                                                                     \
     ptrdiff_t i, part;                                                                   \
     for (; n > 0; n -= part, x += part) {                                                \
         P some = 0;                                                                      \
         part = n < PART ? n : PART;                                                      \
-        for (i = 0; i < part; i++) { some += (P)(TEST x[i]); }                           \
+        for (i = 0; i < part; i++) { some += (P)x[i]; }                                  \
         sum += some;                                                                     \
     }                                                                                    \
     return sum;                                                                          \
 }                                                                                        \
-                                                                                         \
+NDX_INTEGERS(NAME, S)
+
+#define NDX_INTEGERS(NAME, S)                                                            \
 NDX_AVX2 static void NAME(char *total, const char *x, ptrdiff_t n, const char *mean) {   \
     uint64_t sum;                                                                        \
     (void)mean;                                                                          \
@@ -167,13 +184,13 @@ NDX_AVX2 static void NAME##_float64(char *total, const char *x, ptrdiff_t n,    
     *(double *)total += NAME##_halves((const S *)x, n);                                  \
 }
 
-NDX_INTEGERS(ndx_sum_bool, uint8_t, 0 !=, int32_t, 1 << 20)
-NDX_INTEGERS(ndx_sum_int8, int8_t, , int32_t, 1 << 20)
-NDX_INTEGERS(ndx_sum_uint8, uint8_t, , int32_t, 1 << 20)
-NDX_INTEGERS(ndx_sum_int16, int16_t, , int32_t, 1 << 15)
-NDX_INTEGERS(ndx_sum_uint16, uint16_t, , int32_t, 1 << 15)
-NDX_INTEGERS(ndx_sum_int32, int32_t, , int64_t, 1 << 20)
-NDX_INTEGERS(ndx_sum_uint32, uint32_t, , int64_t, 1 << 20)
+NDX_BYTES(ndx_sum_bool, uint8_t, 0, _mm256_min_epu8(v, _mm256_set1_epi8(1)), x[i] != 0)
+NDX_BYTES(ndx_sum_int8, int8_t, 128, _mm256_xor_si256(v, _mm256_set1_epi8(-128)), x[i])
+NDX_BYTES(ndx_sum_uint8, uint8_t, 0, v, x[i])
+NDX_NARROW(ndx_sum_int16, int16_t, int32_t, 1 << 15)
+NDX_NARROW(ndx_sum_uint16, uint16_t, int32_t, 1 << 15)
+NDX_NARROW(ndx_sum_int32, int32_t, int64_t, 1 << 20)
+NDX_NARROW(ndx_sum_uint32, uint32_t, int64_t, 1 << 20)
 
 /* The function that adds elements of a dtype, converted to another, or the squares of
  * their distances from a mean; NULL: there is none for this CPU. */
