@@ -231,7 +231,7 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
     cdef Job job
     cdef int axis
     if time_of(size, itemsize_of[mask.dtype], CYCLES) >= costs.cut:
-        count = min(MOST_PARTS, size // MASK_PART)
+        count = max(1, min(MOST_PARTS, size // MASK_PART))
     # No two parts share the 64 elements that are looked at together.
     cut_rows(&parts.grid, walk, ((size - 1) // count | 63) + 1)
     for axis in range(walk.ndim - 1, -1, -1):

@@ -380,7 +380,8 @@ cdef BaseArray reduce_where(str name, BaseArray x, object axis, bint keepdims,
     if initial is None and (ufunc is MINIMUM or ufunc is MAXIMUM) \
             or initial is not None and scalar_dtype(dtype, initial) != dtype \
             or reporting != 0 and reports() or x.ndim == 0 \
-            or not has_arithmetic(dtype):
+            or not has_arithmetic(dtype) \
+            or x.size > IN_ORDER and repeats(x, axis) > 1:
         return None
     if where is not None:
         memcpy(shape, x.shape, x.ndim * sizeof(Py_ssize_t))
