@@ -37,7 +37,11 @@ int ndx_threads_are_near(void) { return 0; }
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 #include "ndx/internal/clock.h"
 
@@ -71,9 +75,13 @@ static int ndx_started;
 static int ndx_prepared;                   /* whether forks are prepared for */
 static int ndx_cores;                      /* that threads may use */
 static int ndx_crowded;                    /* whether the last task had more threads */
+#if defined(__linux__)
+static pid_t ndx_ids[NDX_MOST_THREADS];    /* of the threads; 0: not known yet */
+static int ndx_core = -1;                  /* the one that threads keep off, or -1 */
+static int ndx_kept;                       /* how many do */
+#endif
 
 static int ndx_calls;                      /* tasks that were opened, in turn; atomic */
-static int ndx_core;                       /* the last caller's; atomic */
 static int ndx_soon;                       /* tasks that came soon after another; atomic */
 static int64_t ndx_last;                   /* when the last one came or ended; atomic */
 static int64_t ndx_rest;                   /* until when no thread looks; atomic */
@@ -128,23 +136,25 @@ static int ndx_look(int *word, int value, int equal) {
     }
 }
 
-/* Leave the core of the last caller, on which the scheduler may wake a thread even where
- * another one is idle: the caller would not be helped, and no one would move the thread. */
-static int ndx_leave_core(void) {
+/* Keep the threads off the caller's core. The scheduler wakes a thread where the caller
+ * runs, even if another core is idle; there the thread would have to wait for the caller,
+ * and no one would move it. The threads may use all other cores that the caller may use,
+ * if these are enough. The caller has the lock. */
+static void ndx_keep_away(int helpers) {
 #if defined(__linux__)
-    cpu_set_t cores, others;
-    const int core = __atomic_load_n(&ndx_core, __ATOMIC_RELAXED);
-    if (core < 0 || core >= CPU_SETSIZE || sched_getcpu() != core) { return 0; }
-    if (sched_getaffinity(0, sizeof(cores), &cores) != 0) { return 0; }
-    others = cores;
-    CPU_CLR(core, &others);
-    if (CPU_COUNT(&others) == 0) { return 0; }
-    if (sched_setaffinity(0, sizeof(others), &others) == 0) {
-        sched_setaffinity(0, sizeof(cores), &cores);
-    }
-    return 1;
+    const int core = helpers < ndx_cores ? sched_getcpu() : -1;
+    cpu_set_t cores;
+    int i, known = 0;
+    while (known < ndx_started && ndx_ids[known]) { ++known; }
+    if (core == ndx_core && known == ndx_kept) { return; }
+    if (sched_getaffinity(0, sizeof(cores), &cores) != 0) { return; }
+    if (core >= 0 && core < CPU_SETSIZE) { CPU_CLR(core, &cores); }
+    if (CPU_COUNT(&cores) == 0) { return; }
+    for (i = 0; i < known; ++i) { sched_setaffinity(ndx_ids[i], sizeof(cores), &cores); }
+    ndx_core = core;
+    ndx_kept = known;
 #else
-    return 0;
+    (void)helpers;
 #endif
 }
 
@@ -200,14 +210,10 @@ static void ndx_await_task(void) {
     int64_t rest;
     if (__atomic_load_n(&ndx_soon, __ATOMIC_RELAXED) < NDX_SOON || ndx_crowded) {
         pthread_cond_wait(&ndx_work, &ndx_pool_lock);
-        if (ndx_crowded) { return; }
-        pthread_mutex_unlock(&ndx_pool_lock);
-        ndx_leave_core();
-        ndx_lock();
         return;
     }
     pthread_mutex_unlock(&ndx_pool_lock);
-    if (!ndx_look(&ndx_calls, calls, 0) && !ndx_leave_core()) {
+    if (!ndx_look(&ndx_calls, calls, 0)) {
         rest = ndx_nanoseconds() + NDX_REST;
         if (__atomic_load_n(&ndx_rest, __ATOMIC_RELAXED) < rest) {
             __atomic_store_n(&ndx_rest, rest, __ATOMIC_RELAXED);
@@ -222,6 +228,9 @@ static void *ndx_pool_thread(void *number) {
     ndx_task *task;
     ndx_is_helper = 1;
     ndx_lock();
+#if defined(__linux__)
+    ndx_ids[place - 1] = (pid_t)syscall(SYS_gettid);
+#endif
     for (;;) {
         while (ndx_open == NULL || ndx_open->seats == 0) { ndx_await_task(); }
         task = ndx_open;
@@ -247,6 +256,11 @@ static void ndx_after_fork(void) {
     pthread_cond_init(&ndx_done, NULL);
     ndx_open = NULL;
     ndx_started = 0;
+#if defined(__linux__)
+    memset(ndx_ids, 0, sizeof(ndx_ids));
+    ndx_core = -1;
+    ndx_kept = 0;
+#endif
     __atomic_store_n(&ndx_soon, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
 }
@@ -304,9 +318,6 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
     task->inside = 0;
     fegetenv(&task->environment);
     ndx_note_task();
-#if defined(__linux__)
-    __atomic_store_n(&ndx_core, sched_getcpu(), __ATOMIC_RELAXED);
-#endif
     ndx_lock();
     while (ndx_started < helpers && ndx_start_thread()) { ++ndx_started; }
     helpers = helpers < ndx_started ? helpers : ndx_started;
@@ -314,6 +325,7 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
     task->seats = helpers;
     ndx_open = helpers ? task : NULL;
     ndx_crowded = helpers >= ndx_cores;
+    ndx_keep_away(helpers);
     pthread_mutex_unlock(&ndx_pool_lock);
     /* Not before the lock is free: those that look would have to wait for it. */
     __atomic_fetch_add(&ndx_calls, 1, __ATOMIC_RELEASE);

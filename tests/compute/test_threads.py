@@ -364,3 +364,38 @@ def test_an_interrupt_reaches_the_interpreter():
             assert same(x + x, x * 2.0)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="sees the cores")
+def test_threads_keep_off_the_core_of_their_caller():
+    code = """if True:
+        import os
+        import ndx
+        cores = sorted(os.sched_getaffinity(0))
+        ndx.set_num_threads(2)
+        x = ndx.ones(1_000_000)
+        x + x
+        own = {int(name) for name in os.listdir('/proc/self/task')}
+        def helpers():
+            found = []
+            for each in own:
+                try:
+                    allowed = os.sched_getaffinity(each)
+                except ProcessLookupError:
+                    continue
+                if each != os.getpid() and len(allowed) == len(cores) - 1:
+                    found.append(allowed)
+            return found
+        if len(cores) > 1:
+            for core in (cores[0], cores[-1], cores[0]):
+                os.sched_setaffinity(0, {core})
+                os.sched_setaffinity(0, cores)
+                for _ in range(3):
+                    x + x
+            assert helpers(), 'no thread keeps off a core'
+            # Where the caller may use one core alone, threads are where they were.
+            os.sched_setaffinity(0, {cores[0]})
+            assert float(ndx.sum(x + x)) == 2_000_000
+        print('done')
+    """
+    assert run_python(code) == "done\n"
