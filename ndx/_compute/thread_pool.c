@@ -18,7 +18,10 @@ static long ndx_wanted = 1;
 int ndx_thread_count(void) { return (int)ndx_wanted; }
 void ndx_set_thread_count(int count) { ndx_wanted = count; }
 
-void ndx_set_interrupted(int (*interrupted)(int forked)) { (void)interrupted; }
+void ndx_set_interrupted(int (*interrupted)(int forked), unsigned long thread) {
+    (void)interrupted; (void)thread;
+}
+int ndx_handles_signals(void) { return 1; }
 
 void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
     ptrdiff_t i;
@@ -61,7 +64,7 @@ int ndx_threads_are_near(void) { return 0; }
 #define NDX_SIGNALS_EVERY 50000000
 
 static int (*ndx_interrupted)(int forked); /* set once, at import */
-static __thread int ndx_is_helper;         /* whether this thread is one of the pool */
+static pthread_t ndx_main;                 /* the thread that handles signals */
 
 static int ndx_wanted = 1;                 /* atomic */
 static int ndx_busy;                       /* whether a caller has the pool; atomic */
@@ -200,8 +203,13 @@ static void ndx_take_parts(ndx_task *task, int place, int handles) {
     }
 }
 
-void ndx_set_interrupted(int (*interrupted)(int forked)) {
+void ndx_set_interrupted(int (*interrupted)(int forked), unsigned long thread) {
     ndx_interrupted = interrupted;
+    ndx_main = (pthread_t)thread;
+}
+
+int ndx_handles_signals(void) {
+    return ndx_interrupted != NULL && pthread_equal(pthread_self(), ndx_main);
 }
 
 /* Wait until there may be a task. The caller has the lock. */
@@ -226,7 +234,6 @@ static void ndx_await_task(void) {
 static void *ndx_pool_thread(void *number) {
     const int place = (int)(intptr_t)number;
     ndx_task *task;
-    ndx_is_helper = 1;
     ndx_lock();
 #if defined(__linux__)
     ndx_ids[place - 1] = (pid_t)syscall(SYS_gettid);
@@ -256,6 +263,8 @@ static void ndx_after_fork(void) {
     pthread_cond_init(&ndx_done, NULL);
     ndx_open = NULL;
     ndx_started = 0;
+    /* In the child it is Python's main thread. */
+    ndx_main = pthread_self();
 #if defined(__linux__)
     memset(ndx_ids, 0, sizeof(ndx_ids));
     ndx_core = -1;
@@ -368,7 +377,7 @@ void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
         task.ranges[0].next = 0;
         task.ranges[0].end = count;
     }
-    ndx_take_parts(&task, 0, ndx_interrupted != NULL && !ndx_is_helper);
+    ndx_take_parts(&task, 0, ndx_handles_signals());
     if (task.helped) { ndx_end_task(&task); }
 }
 #endif

@@ -7,6 +7,7 @@ write to memory of their own, and what is combined is combined in a fixed order.
 
 import operator
 import os
+import threading
 
 from ndx._lib.system import usable_cores
 
@@ -19,7 +20,8 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
     int ndx_thread_count()
     void ndx_set_thread_count(int count)
     void ndx_parallel_for(Py_ssize_t count, bint alone, Part part, void *arg)
-    void ndx_set_interrupted(bint (*look)(bint forked) noexcept nogil)
+    void ndx_set_interrupted(bint (*look)(bint forked) noexcept nogil,
+                             unsigned long thread)
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals() noexcept
@@ -55,7 +57,7 @@ cdef bint look(bint forked) noexcept with gil:
     return PyErr_Occurred() != NULL
 
 
-ndx_set_interrupted(look)
+ndx_set_interrupted(look, threading.main_thread().ident)
 
 
 def get_num_threads() -> int:

@@ -64,8 +64,7 @@ def alarm():
 
 
 def test_a_signal_ends_a_long_operation(alarm):
-    x = ndx.asarray(np.random.default_rng(1).random(MANY))
-    y = ndx.broadcast_to(x, (8, MANY))
+    y = ndx.asarray(np.random.default_rng(1).random((2, MANY)) + 1j)
     begin = time.perf_counter()
     ndx.pow(y, 1.7)
     whole = time.perf_counter() - begin

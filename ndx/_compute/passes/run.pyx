@@ -11,7 +11,7 @@ impossible are used through the mapping, where errors are detected (`_files.mapp
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport INT64_MAX, int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -60,6 +60,7 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
     int ndx_begin_task(ndx_task *task, int helpers,
                        void (*part)(void *, Py_ssize_t) noexcept nogil, void *arg)
     void ndx_end_task(ndx_task *task)
+    bint ndx_handles_signals()
 
 cdef extern from *:
     """
@@ -405,7 +406,9 @@ cdef void work(Pass *now, Py_ssize_t nbytes, const Worker *worker) noexcept nogi
     cdef char *start[MAXOPS]
     cdef Walk tile
     cdef Py_ssize_t index, size
-    cdef int64_t end = ndx_nanoseconds() + WHILE
+    cdef int64_t end = INT64_MAX
+    if ndx_handles_signals():
+        end = ndx_nanoseconds() + WHILE
     while not now_at(&now.stop):
         if nbytes >= 0 and (now_at(&now.done) >= nbytes or ndx_nanoseconds() >= end):
             return

@@ -47,13 +47,17 @@ void ndx_set_thread_count(int count);
  *
  * The calling thread computes, too. It computes alone, and the parts in order, if that
  * is asked for, or another operation has the threads, which is also so for a call
- * inside a part. Call it without the GIL. Between parts the calling thread looks for
- * signals; if their handler raises, the rest is not computed. */
+ * inside a part. Call it without the GIL. Between parts the thread that handles signals
+ * looks for them; if a handler raises, the rest is not computed. */
 void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg);
 
-/* Set the function that looks: it takes the GIL, and returns whether an error is set.
+/* Set the function that looks, and the one thread that does: that in which Python
+ * handles signals. The function takes the GIL, and returns whether an error is set.
  * `forked`: set the error that this is a child in the midst of an operation. */
-void ndx_set_interrupted(int (*look)(int forked));
+void ndx_set_interrupted(int (*interrupted)(int forked), unsigned long thread);
+
+/* Whether this thread handles signals. */
+int ndx_handles_signals(void);
 
 /* Let `helpers` threads compute one part each, while the caller goes on.
  *
