@@ -1,6 +1,5 @@
 from ndx._array.pinning cimport Operands
 from ndx._array.storage cimport BaseArray
-from ndx._compute.loops cimport Ufunc
 from ndx._compute.passes.run cimport Advice
 from ndx._compute.passes.settings cimport Settings
 
@@ -22,10 +21,6 @@ cdef class Steps:
     cdef int written(self, BaseArray part) except -1
     cdef int step(self, Py_ssize_t nbytes) except -1
     cdef int end(self) except -1
-
-cdef Steps steps_over(str name, object arrays)
-cdef list boxes_of(BaseArray x, Py_ssize_t nbytes)
-cdef BaseArray part_of(BaseArray x, tuple box)
 
 # Computes the product of two matrices into a third.
 ctypedef int (*Product)(BaseArray a, BaseArray b, BaseArray out) except -1
