@@ -1,5 +1,6 @@
 """`argmax` and `argmin`."""
 
+from libc.math cimport isnan
 from libc.stdint cimport (
     int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint64_t, uint8_t,
 )
@@ -89,8 +90,9 @@ cdef enum:
 cdef inline bint is_better(Ordered x, Ordered best, bint before,
                            bint largest) noexcept nogil:
     """Whether an element wins over another one; a NaN, unequal to itself, over all."""
-    if x != x or best != best:
-        return x != x and (best == best or before)
+    if Ordered is float or Ordered is double:
+        if isnan(x) or isnan(best):
+            return isnan(x) and (not isnan(best) or before)
     if x == best:
         return before
     return x > best if largest else x < best

@@ -8,7 +8,9 @@ threads, so that results do not, either. Between parts, the calling thread looks
 Ctrl-C.
 """
 
-from ndx._array.pinning cimport compute_held, compute_on, hold, let_go
+from ndx._array.pinning cimport (
+    compute_held, compute_on, hold, let_go, locate, recheck_all,
+)
 from ndx._compute.costs cimport costs, time_of
 from ndx._compute.passes.run cimport run_pass
 from ndx._compute.threads cimport parallel_for
@@ -38,6 +40,10 @@ cdef int run(Job *job, str name) except -1:
     """
     cdef double time = job_time(job)
     job.time = time
+    if walk_size(job.walk) == 0:
+        # Kernels expect elements.
+        locate(job.operands)
+        return recheck_all(job.operands)
     if time < costs.direct and walk_size(job.walk) < LARGE:
         return compute_on(job.operands, job.walk, job.kernel, job.arg, False)
     hold(job.operands)

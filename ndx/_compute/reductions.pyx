@@ -234,6 +234,8 @@ cdef int start(Ufunc ufunc, BaseArray result, BaseArray x,
     for i in range(x.ndim):
         empty = empty or (chosen[i] and x.shape[i] == 0)
     if ufunc.name != "minimum" and ufunc.name != "maximum":
+        # NumPy adds the element of an array without axes to 0, too.
+        empty = empty or x.ndim == 0
         fill(result, 0 if empty and ufunc.name == "add" else identity(ufunc, x.dtype))
     elif empty:
         raise ValueError(
