@@ -127,6 +127,7 @@ cdef inline void merge(Walk *walk) noexcept:
 cdef struct Counting:
     Folding folding              # the first: a pointer to it is a pointer to all
     int dtype
+    bint starts                  # whether operand 0 has no value yet
 
 
 cdef Ufunc ADD = find_ufunc("add")
@@ -148,11 +149,14 @@ cdef void run_count(void *arg, char **data, const Walk *walk) noexcept nogil:
         count += ndx_count(at[1], step, length, counting.dtype)
         if not step_walk(walk, last, index, 2, at):
             break
-    (<int64_t *>data[0])[0] += count
+    if counting.starts:
+        (<int64_t *>data[0])[0] = count
+    else:
+        (<int64_t *>data[0])[0] += count
 
 
 cdef int count_operands(Operands *operands, BaseArray x) except -1:
-    """Add the number of elements of `x`, operand 1, that are not zero to operand 0."""
+    """Write the number of elements of `x`, operand 1, that are not zero to operand 0."""
     cdef Py_ssize_t[2] itemsizes = [8, itemsize_of[x.dtype]]
     cdef Counting counting
     cdef Walk walk
@@ -162,6 +166,7 @@ cdef int count_operands(Operands *operands, BaseArray x) except -1:
     memset(walk.strides[0], 0, x.ndim * sizeof(Py_ssize_t))
     memcpy(walk.strides[1], x.strides, x.ndim * sizeof(Py_ssize_t))
     counting.dtype = x.dtype
+    counting.starts = True
     if x.size == 0:
         walk.ndim = 1
         walk.shape[0] = 0
@@ -170,6 +175,7 @@ cdef int count_operands(Operands *operands, BaseArray x) except -1:
         walk_merge(&walk)
     if x.size < LARGE:
         return compute_on(operands, &walk, run_count, &counting, False)
+    counting.starts = False
     counting.folding.loop = loop_of(ADD, INT64)
     counting.folding.run = run_count
     counting.folding.itemsize = 8
@@ -184,7 +190,8 @@ cdef int count_operands(Operands *operands, BaseArray x) except -1:
 cdef int count_into(BaseArray result, BaseArray x) except -1:
     """Write the number of elements that are not zero to an array of one int64."""
     cdef Operands operands
-    fill(result, 0)
+    if x.size >= LARGE:
+        fill(result, 0)
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
@@ -230,6 +237,11 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
     cdef Walk counted
     cdef Job job
     cdef int axis
+    if size < MASK_PART:
+        parts.grid.total = 1
+        parts.items = &parts.whole
+        parts.whole = Items(0, count_true(mask))
+        return parts
     if time_of(size, itemsize_of[mask.dtype], CYCLES) >= costs.cut:
         count = max(1, min(MOST_PARTS, size // MASK_PART))
     # No two parts share the 64 elements that are looked at together.
@@ -253,6 +265,7 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
     memset(counted.strides[0], 0, walk.ndim * sizeof(Py_ssize_t))
     memcpy(counted.strides[1], walk.strides[op], walk.ndim * sizeof(Py_ssize_t))
     counting.dtype = mask.dtype
+    counting.starts = False
     begin_job(&job, &operands, &counted, run_count, &counting)
     job.itemsizes[0] = 0
     job.itemsizes[1] = itemsize_of[mask.dtype]
@@ -504,7 +517,10 @@ cdef tuple places_of(BaseArray x):
     fill_c_strides(x.ndim, x.shape, 1, walk.strides[2])
     parts = cut_mask(&walk, x, 1)
     count = items_of(parts)
-    found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
+    if x.ndim == 1:
+        found = (new_empty(INT64, 1, &count),)
+    else:
+        found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
     if count == 0:
         return found
     operands.count = 0
