@@ -156,7 +156,7 @@ cdef void run_count(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef int count_operands(Operands *operands, BaseArray x) except -1:
-    """Write the number of elements of `x`, operand 1, that are not zero to operand 0."""
+    """Write the number of elements of operand 1, `x`, that are not 0 to operand 0."""
     cdef Py_ssize_t[2] itemsizes = [8, itemsize_of[x.dtype]]
     cdef Counting counting
     cdef Walk walk
