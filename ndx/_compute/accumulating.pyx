@@ -16,7 +16,7 @@ from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.passes.run cimport may_pass
-from ndx._compute.tiles cimport Job, begin_job, count_tiles
+from ndx._compute.tiles cimport Job, PLACES, begin_job, count_tiles
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, NDTYPES, has_arithmetic, itemsize_of, kind_of,
@@ -39,7 +39,6 @@ cdef enum:
     LONG = 1 << 20               # elements: longer lines are cut
     FEWEST = 64                  # elements of a part of a line in a file
     CYCLES = 3                   # of an element
-    STARTS = 64                  # the address of the place of a line's first element
 
 # The lines along the last axis of a walk. They lie side by side along the axis before,
 # "across". Operands are the results of earlier parts of each line, the place of a
@@ -153,7 +152,7 @@ cdef void run_lines(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Py_ssize_t length = 1, line
     cdef Transfer plain
     cdef int axis = walk.ndim - 1, outer = max(axis - 1, 0), op
-    cdef bint follows = lines.carried and data[1] != <char *>STARTS
+    cdef bint follows = lines.carried and data[1] != <char *>PLACES
     cdef Py_ssize_t across = 0
     cdef char *at[4]
     cdef char *x
@@ -310,8 +309,8 @@ cdef bint accumulate_lines(str name, Ufunc ufunc, BaseArray x, BaseArray out,
         return False
     set_walk(&walk, x, out, axis)
     operands.count = 0
-    put_constant(&operands, <char *>STARTS)
-    put_constant(&operands, <char *>STARTS)
+    put_constant(&operands, <char *>PLACES)
+    put_constant(&operands, <char *>PLACES)
     put(&operands, x)
     put(&operands, out)
     if x.size < LARGE:
@@ -330,7 +329,7 @@ cdef bint accumulate_lines(str name, Ufunc ufunc, BaseArray x, BaseArray out,
         before = new_empty(out.dtype, 1, &count)
         operands.count = 0
         put(&operands, before)
-        put_constant(&operands, <char *>STARTS)
+        put_constant(&operands, <char *>PLACES)
         put(&operands, x)
         put(&operands, out)
     if in_file:

@@ -14,7 +14,7 @@ from ndx._compute.costs cimport costs, time_of
 from ndx._compute.executor cimport run
 from ndx._compute.folds cimport Folding, run_fold
 from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
-from ndx._compute.tiles cimport Grid, Job, begin_job, cut_rows, walk_size
+from ndx._compute.tiles cimport Grid, Job, PLACES, begin_job, cut_rows, walk_size
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport INT64, KIND_INT, KIND_UINT, itemsize_of, kind_of
 from ndx._lib.layout cimport (
@@ -49,7 +49,6 @@ cdef enum:
     MASK_PART = 1 << 15           # fewest elements of a part
     MOST_PARTS = 2048
     CYCLES = 3                    # of an element that is looked at
-    PLACES = 64                   # the address of the first element's index
 
 
 # A selection by a mask.

@@ -12,6 +12,7 @@ from ndx._compute.copies cimport LARGE, Transfer, copy_into, transfer_block
 from ndx._compute.folds cimport Folding, run_fold
 from ndx._compute.loops cimport Loop
 from ndx._compute.sorting cimport SearchFunction, array_functions
+from ndx._compute.tiles cimport PLACES
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     COMPLEX128, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, KIND_COMPLEX, UINT16,
@@ -83,7 +84,6 @@ cdef struct Extremes:
     bint largest
 
 cdef enum:
-    PLACES = 64
     COPIED = 1024                # elements that are copied to be searched
 
 

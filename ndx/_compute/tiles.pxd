@@ -1,6 +1,11 @@
 from ndx._array.pinning cimport Compute, Operands
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
+cdef enum:
+    # The address of an operand without memory. Its pointer is moved by one for each
+    # element, and so tells a kernel the place of a tile's first element.
+    PLACES = 64
+
 # The axes of a walk, cut into tiles of one shape. The last ones may be smaller.
 cdef struct Grid:
     int ndim

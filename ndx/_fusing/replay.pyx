@@ -24,7 +24,7 @@ from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
-from ndx._compute.tiles cimport Job, begin_job, cut_rows, element_bytes
+from ndx._compute.tiles cimport Job, PLACES, begin_job, cut_rows, element_bytes
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of, store_scalar
 from ndx._lib.layout cimport MAXOPS, Strided, Walk, byte_bounds
@@ -372,7 +372,6 @@ cdef void run_stages(void *arg) noexcept nogil:
 
 cdef enum:
     TILE = 8 << 20               # bytes that a thread takes at a time
-    PLACES = 64                  # the address of the first element's place
 
 
 # What computes tiles of a stage.
