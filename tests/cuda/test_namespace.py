@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 import ndx
 
 # What the CPU of ndx takes and CuPy does not, or the other way; docs/gpu.md lists them.
-TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "complex64": 1e-4, "complex128": 1e-9}
+TOLERANCE = {
+    "float16": 4e-3, "float32": 1e-4, "float64": 1e-9,
+    "complex64": 1e-4, "complex128": 1e-9,
+}  # fmt: skip
 # Of infinite complex numbers, whose sign the standard leaves open.
 FINITE = {"sign"}
 # What values would have to be looked at for, which are on the GPU.
