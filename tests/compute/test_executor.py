@@ -52,14 +52,24 @@ class Stop(Exception):
 @pytest.fixture
 def alarm():
     """Raise `Stop` in the main thread after some seconds of the process's time."""
+    armed = False
 
     def handle(number, frame):
-        raise Stop
+        if armed:
+            raise Stop
+
+    def arm(seconds):
+        # A signal that another thread received can arrive after its timer was
+        # stopped: it must not raise then.
+        nonlocal armed
+        armed = False
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        armed = seconds > 0
 
     # The other timer is that of the tests' limit of time.
     before = signal.signal(signal.SIGVTALRM, handle)
-    yield lambda seconds: signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    yield arm
+    arm(0)
     signal.signal(signal.SIGVTALRM, before)
 
 
