@@ -20,7 +20,8 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
-from ndx._compute.copies cimport LARGE, copy as copy_of
+from ndx._compute.copies cimport copy as copy_of
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport (
     as_operand, binary, inplace, is_number, power, unary,
 )

@@ -13,7 +13,8 @@ from ndx._array.pinning cimport Compute, Operands, compute_on, put
 from ndx._array.storage cimport (
     BaseArray, new_array, new_empty, new_like, new_view, set_layout,
 )
-from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill
+from ndx._compute.copies cimport cast, copy, copy_into, fill
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport as_operand, binary, is_scalar
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument

@@ -4,14 +4,15 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ndx._array.pinning cimport Operands, compute_on, locate, put, recheck_all
+from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport BaseArray, new_empty, strided
 from ndx._compute.advanced_indexing cimport gather
-from ndx._compute.copies cimport cast
+from ndx._compute.copies cimport cast, in_c_order
 from ndx._compute.elementwise cimport binary, compute_loop
+from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
-from ndx._compute.copies cimport in_c_order
 from ndx._compute.numpy_calls cimport argument
+from ndx._compute.tiles cimport Job, begin_job
 from ndx._lib.dtypes cimport (
     INT64, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of, kind_of,
 )
@@ -20,6 +21,7 @@ from ndx._lib.layout cimport (
     normalize_axis, shape_tuple, walk_merge, walk_order,
 )
 
+from ndx._api.manipulation import reshape
 from ndx._compute.numpy_calls import on_device
 
 __all__ = ["take", "take_along_axis"]
@@ -36,8 +38,10 @@ cdef extern from "ndx/internal/select.h" nogil:
 
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
-    # Operations on this many bytes or more release the GIL.
-    LARGE = 262144
+    INDEX_CYCLES = 12        # of an index, and of the element that it selects
+
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    void ndx_raise_flag(int *flag)
 
 
 cdef BaseArray compact(BaseArray x):
@@ -89,8 +93,8 @@ cdef int check_indices(BaseArray indices, Py_ssize_t length, str name) except -1
     recheck_all(&operands)
     if bad >= 0:
         raise IndexError(
-            f"{name}: index {(<object>indices)[bad].item()} is out of bounds for an "
-            f"axis of length {length}; valid are {-length} to {length - 1}")
+            f"{name}: index {reshape(indices, (-1,))[bad].item()} is out of bounds for "
+            f"an axis of length {length}; valid are {-length} to {length - 1}")
     return 0
 
 
@@ -231,8 +235,7 @@ cdef struct Along:
     Py_ssize_t length        # of the axis
     Py_ssize_t stride
     Py_ssize_t itemsize
-    int64_t bad              # an index out of bounds, if `failed`
-    bint failed
+    int failed               # an index was out of bounds; atomic
 
 
 cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
@@ -251,9 +254,7 @@ cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *ste
             n = min(BLOCK, counts[0] - start)
             if ndx_offsets(offsets, indices + 8 * start, 8, n, INT64, along.length,
                            along.itemsize // unit, False):
-                start += first_bad(<int64_t *>indices + start, n, along.length)
-                along.bad = (<int64_t *>indices)[start]
-                along.failed = True
+                ndx_raise_flag(&along.failed)
                 return
             ndx_gather(out + start * along.itemsize, x, offsets, n, along.itemsize,
                        unit)
@@ -262,8 +263,7 @@ cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *ste
     for _ in range(counts[0]):
         index = (<int64_t *>indices)[0]
         if index < -along.length or index >= along.length:
-            along.bad = index
-            along.failed = True
+            ndx_raise_flag(&along.failed)
             return
         if index < 0:
             index += along.length
@@ -284,6 +284,7 @@ cdef int pick_along(BaseArray result, BaseArray array, BaseArray found,
     cdef Along along
     cdef Loop loop
     cdef Walk walk
+    cdef Job job
     if result.size == 0:
         return 0
     strided(array, &layouts[0])
@@ -308,10 +309,14 @@ cdef int pick_along(BaseArray result, BaseArray array, BaseArray found,
     put(&operands, array)
     put(&operands, found)
     put(&operands, result)
-    compute_on(&operands, &walk, compute_loop, &loop,
-               result.size * along.itemsize >= LARGE)
+    begin_job(&job, &operands, &walk, compute_loop, &loop)
+    job.itemsizes[0] = 0
+    job.itemsizes[1] = sizeof(int64_t)
+    job.itemsizes[2] = along.itemsize
+    job.cycles = INDEX_CYCLES
+    run(&job, "take_along_axis")
     if along.failed:
+        check_indices(found, along.length, "take_along_axis")
         raise IndexError(
-            f"take_along_axis: index {along.bad} is out of bounds for axis {which} of "
-            f"length {along.length}; valid are {-along.length} to {along.length - 1}")
+            "take_along_axis: the indices were changed while they were read")
     return 0

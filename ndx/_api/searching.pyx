@@ -11,7 +11,8 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport BaseArray, is_array, new_array, new_empty, strided
 from ndx._compute.advanced_indexing cimport count_into, places_of
 from ndx._compute.argmax cimport find_large, find_small
-from ndx._compute.copies cimport LARGE, cast, fill, store_constant
+from ndx._compute.copies cimport cast, fill, store_constant
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport binary, compute_loop, is_scalar
 from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
@@ -24,8 +25,8 @@ from ndx._lib.dtypes cimport (
     kind_of, promote_table, scalar_dtype,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
-    normalize_axes, normalize_axis, read_axes, walk_merge, walk_order,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axes,
+    normalize_axis, order_axes, read_axes, walk_merge, walk_order,
 )
 from ndx._methods.values cimport is_integer
 
@@ -471,15 +472,14 @@ def where(condition: Array, x1: Operand, x2: Operand, /) -> NDArray:
 
 cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
                         char *second, int dtype):
-    cdef Strided layouts[3]
-    cdef Strided *ops[3]
+    cdef Strided layout
     cdef Operands operands
     cdef Job job
     cdef int order[MAXDIMS]
     cdef Loop loop
     cdef Walk walk
     cdef BaseArray result
-    cdef int op, nops = 0
+    cdef int op
     walk.ndim = 0
     for operand in (chosen, a, b):
         if operand is None:
@@ -497,12 +497,10 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
             put_constant(&operands, first if op == 1 else second)
             memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
             continue
-        strided(<BaseArray>operand, &layouts[op])
-        broadcast_strides(&layouts[op], walk.ndim, walk.shape, walk.strides[op])
+        strided(<BaseArray>operand, &layout)
+        broadcast_strides(&layout, walk.ndim, walk.shape, walk.strides[op])
         put(&operands, <BaseArray>operand)
-        ops[nops] = &layouts[op]
-        nops += 1
-    memory_order(walk.ndim, nops, ops, order)
+    order_axes(walk.ndim, walk.shape, 3, walk.strides, True, order)
     result = new_array(0, dtype, walk.ndim, walk.shape, order, False)
     if result.size == 0:
         return result

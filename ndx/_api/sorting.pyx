@@ -1,7 +1,8 @@
 """Sorting functions of the standard."""
 
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.copies cimport LARGE, copy_into
+from ndx._compute.copies cimport copy_into
+from ndx._compute.costs cimport LARGE
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.sorting cimport MAX_ITERATED, ranked, sort_in_place, sorting_indices
 from ndx._lib.layout cimport normalize_axis

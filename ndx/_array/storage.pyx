@@ -26,7 +26,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
-    fill_c_strides, is_c_contiguous, is_f_contiguous, memory_order, shape_tuple,
+    fill_c_strides, is_c_contiguous, is_f_contiguous, order_axes, shape_tuple,
 )
 from ndx.backends.base cimport CELL
 
@@ -487,11 +487,9 @@ cdef BaseArray new_detached_like(BaseArray x, Arena arena):
 
 cdef void find_order(BaseArray x, int *order) noexcept:
     """Find the order of the axes of `x` in memory, outermost first."""
-    cdef Strided layout
-    cdef Strided *ops[1]
-    strided(x, &layout)
-    ops[0] = &layout
-    memory_order(x.ndim, 1, ops, order)
+    cdef Py_ssize_t strides[1][MAXDIMS]
+    memcpy(strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
+    order_axes(x.ndim, x.shape, 1, strides, True, order)
 
 
 cdef BaseArray new_view(BaseArray x, int ndim):

@@ -10,8 +10,9 @@ from libc.string cimport memcmp, memmove, memset
 from ndx._array.pinning cimport Operands, compute_on, put, put_constant
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.copies cimport (
-    LARGE, Transfer, can_transfer, cast_between, transfer_block,
+    Transfer, can_transfer, cast_between, transfer_block,
 )
+from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports

@@ -9,8 +9,8 @@ from libc.string cimport memcpy, memset
 from ndx._array.pinning cimport Compute, Operands, compute_on, put, put_constant
 from ndx._array.storage cimport BaseArray, has_shape, new_empty
 from ndx._compute.aliasing cimport has_distinct_elements, is_distinct, touches
-from ndx._compute.copies cimport LARGE, copy, copy_into, fill, in_c_order
-from ndx._compute.costs cimport costs, time_of
+from ndx._compute.copies cimport copy, copy_into, fill, in_c_order
+from ndx._compute.costs cimport LARGE, costs, time_of
 from ndx._compute.executor cimport run
 from ndx._compute.folds cimport Folding, run_fold
 from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
@@ -51,11 +51,17 @@ cdef enum:
     CYCLES = 3                    # of an element that is looked at
 
 
+# What is done with selected elements.
+cdef enum Move:
+    READ
+    WRITE
+    FILL                     # one element is written to all
+
 # A selection by a mask.
 cdef struct Masked:
     Py_ssize_t nbytes        # of an item: the elements along the axes after the mask's
     Py_ssize_t itemsize      # of an element
-    bint constant            # whether one element is written to all items
+    Move move
     int dtype                # of the array whose places are found
     Py_ssize_t shape[MAXDIMS]
 
@@ -94,7 +100,7 @@ cdef bint prepare_mask(BaseArray x, BaseArray mask, Masked *masked,
         return False
     masked.itemsize = itemsize_of[x.dtype]
     masked.nbytes = run_of(x, mask.ndim)
-    masked.constant = False
+    masked.move = READ
     if masked.nbytes < 0:
         return False
     walk.nops = 3
@@ -211,24 +217,23 @@ cdef Py_ssize_t count_true(BaseArray x) except -1:
 # ---------------------------------------------------------------- parts
 
 # A selection in parts: the grid of its jobs, and the items of each part.
-@cython.final
-@cython.freelist(4)
-cdef class Parts:
-    cdef Grid grid
-    cdef Items *items
-    cdef Items whole                 # if there is one part
-
-    def __dealloc__(self):
-        if self.items != &self.whole:
-            free(self.items)
+cdef struct Parts:
+    Grid grid
+    Items *items
+    Items whole                      # if there is one part
 
 
-cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
+cdef inline void free_parts(Parts *parts) noexcept:
+    if parts.items != &parts.whole:
+        free(parts.items)
+
+
+cdef int cut_mask(Parts *parts, const Walk *walk, BaseArray mask, int op) except -1:
     """Cut a walk whose operand `op` is a mask, and count the items of each part.
 
-    A mask of few elements is one part.
+    A mask of few elements is one part. Afterwards `free_parts` has to be called, even
+    after an error.
     """
-    cdef Parts parts = Parts.__new__(Parts)
     cdef Py_ssize_t size = walk_size(walk), count = 1, step = sizeof(Items), i
     cdef int64_t total = 0, found
     cdef Counting counting
@@ -236,11 +241,11 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
     cdef Walk counted
     cdef Job job
     cdef int axis
+    parts.items = &parts.whole
+    parts.grid.total = 1
     if size < MASK_PART:
-        parts.grid.total = 1
-        parts.items = &parts.whole
         parts.whole = Items(0, count_true(mask))
-        return parts
+        return 0
     if time_of(size, itemsize_of[mask.dtype], CYCLES) >= costs.cut:
         count = max(1, min(MOST_PARTS, size // MASK_PART))
     # No two parts share the 64 elements that are looked at together.
@@ -249,9 +254,8 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
         parts.grid.steps[axis] = step
         step *= parts.grid.counts[axis]
     if parts.grid.total <= 1:
-        parts.items = &parts.whole
         parts.whole = Items(0, count_true(mask))
-        return parts
+        return 0
     parts.items = <Items *>calloc(parts.grid.total, sizeof(Items))
     if parts.items == NULL:
         raise MemoryError("no memory for the counts of a mask's parts")
@@ -274,10 +278,10 @@ cdef Parts cut_mask(const Walk *walk, BaseArray mask, int op):
         parts.items[i].next = total
         total += found
         parts.items[i].end = total
-    return parts
+    return 0
 
 
-cdef int run_parts(Job *job, Parts parts, str name) except -1:
+cdef int run_parts(Job *job, const Parts *parts, str name) except -1:
     """Compute a job on the parts of a mask; operand 0 is the items of a part."""
     job.written = 1
     job.independent = job.by_rows = True
@@ -286,7 +290,7 @@ cdef int run_parts(Job *job, Parts parts, str name) except -1:
     return run(job, name)
 
 
-cdef inline Py_ssize_t items_of(Parts parts) noexcept:
+cdef inline Py_ssize_t items_of(const Parts *parts) noexcept:
     """Return the number of items in all parts."""
     return parts.items[max(0, parts.grid.total - 1)].end
 
@@ -308,7 +312,7 @@ cdef void run_clear(void *arg, char **data, const Walk *walk) noexcept nogil:
                (items.end - items.next) * missing.nbytes)
 
 
-cdef int clear_missing(Parts parts, BaseArray result, Py_ssize_t nbytes) except -1:
+cdef int clear_missing(const Parts *parts, BaseArray result, Py_ssize_t nbytes) except -1:
     """Write zeros for items, of some bytes, that another thread made false."""
     cdef Missing missing = Missing(parts.items, max(1, parts.grid.total), nbytes)
     cdef Operands operands
@@ -323,20 +327,36 @@ cdef int clear_missing(Parts parts, BaseArray result, Py_ssize_t nbytes) except 
 
 # ---------------------------------------------------------------- reading
 
-cdef void run_compress(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Copy the items of operand 1 that the mask, operand 2, selects to operand 3."""
+cdef void run_masked(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Move the items of operand 1 that the mask, operand 2, selects.
+
+    They are copied to operand 3, or written from it.
+    """
     cdef const Masked *masked = <const Masked *>arg
     cdef Items *items = <Items *>data[0]
-    cdef int last = max(walk.ndim - 1, 0)
+    cdef int last = walk.ndim - 1
+    cdef Py_ssize_t length = walk.shape[last], step = walk.strides[1][last]
+    cdef Py_ssize_t mask_step = walk.strides[2][last]
     cdef Py_ssize_t index[MAXDIMS]
+    cdef char[16] value
     cdef char *at[3]
     at[0], at[1], at[2] = data[0], data[1], data[2]
+    if masked.move == FILL:
+        # A copy: the element may be one of those that are written.
+        memcpy(value, data[3], masked.itemsize)
     start_walk(last, index)
     while True:
-        items.next += ndx_compress(
-            data[3] + items.next * masked.nbytes, items.end - items.next, at[1],
-            walk.strides[1][last], at[2], walk.strides[2][last], walk.shape[last],
-            masked.nbytes)
+        if masked.move == READ:
+            items.next += ndx_compress(
+                data[3] + items.next * masked.nbytes, items.end - items.next, at[1],
+                step, at[2], mask_step, length, masked.nbytes)
+        elif masked.move == WRITE:
+            items.next += ndx_expand(
+                data[3] + items.next * masked.nbytes, items.end - items.next, at[1],
+                step, at[2], mask_step, length, masked.nbytes)
+        else:
+            ndx_put(value, PY_SSIZE_T_MAX, at[1], step, at[2], mask_step, length,
+                    masked.nbytes, masked.itemsize)
         if not step_walk(walk, last, index, 3, at):
             return
 
@@ -352,22 +372,26 @@ cdef BaseArray compress(BaseArray x, BaseArray mask):
     cdef int ndim = x.ndim - mask.ndim + 1
     if not prepare_mask(x, mask, &masked, &walk):
         return None
-    parts = cut_mask(&walk, mask, 2)
-    shape[0] = items_of(parts)
-    memcpy(shape + 1, x.shape + mask.ndim, (ndim - 1) * sizeof(Py_ssize_t))
-    result = new_empty(x.dtype, ndim, shape)
-    operands.count = 0
-    put_constant(&operands, <char *>parts.items)
-    put(&operands, x)
-    put(&operands, mask)
-    put(&operands, result)
-    run_mask(&operands, &walk, run_compress, &masked, parts, masked.nbytes, "select")
-    clear_missing(parts, result, masked.nbytes)
+    try:
+        cut_mask(&parts, &walk, mask, 2)
+        shape[0] = items_of(&parts)
+        memcpy(shape + 1, x.shape + mask.ndim, (ndim - 1) * sizeof(Py_ssize_t))
+        result = new_empty(x.dtype, ndim, shape)
+        operands.count = 0
+        put_constant(&operands, <char *>parts.items)
+        put(&operands, x)
+        put(&operands, mask)
+        put(&operands, result)
+        run_mask(&operands, &walk, run_masked, &masked, &parts, masked.nbytes, "select")
+        clear_missing(&parts, result, masked.nbytes)
+    finally:
+        free_parts(&parts)
     return result
 
 
 cdef int run_mask(Operands *operands, const Walk *walk, Compute function,
-                  Masked *masked, Parts parts, Py_ssize_t nbytes, str name) except -1:
+                  Masked *masked, const Parts *parts, Py_ssize_t nbytes,
+                  str name) except -1:
     """Compute on the items that a mask selects; few of them directly.
 
     `nbytes` are those of an element of operand 1; 0: it is written.
@@ -387,33 +411,6 @@ cdef int run_mask(Operands *operands, const Walk *walk, Compute function,
 
 # ---------------------------------------------------------------- writing
 
-cdef void run_put(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Write operand 3 to the items of operand 1 that the mask, operand 2, selects."""
-    cdef const Masked *masked = <const Masked *>arg
-    cdef Items *items = <Items *>data[0]
-    cdef int last = walk.ndim - 1
-    cdef Py_ssize_t index[MAXDIMS]
-    cdef char[16] value
-    cdef char *at[3]
-    at[0], at[1], at[2] = data[0], data[1], data[2]
-    if masked.constant:
-        # A copy: the element may be one of those that are written.
-        memcpy(value, data[3], masked.itemsize)
-    start_walk(last, index)
-    while True:
-        if masked.constant:
-            ndx_put(value, PY_SSIZE_T_MAX, at[1], walk.strides[1][last], at[2],
-                    walk.strides[2][last], walk.shape[last], masked.nbytes,
-                    masked.itemsize)
-        else:
-            items.next += ndx_expand(
-                data[3] + items.next * masked.nbytes, items.end - items.next, at[1],
-                walk.strides[1][last], at[2], walk.strides[2][last], walk.shape[last],
-                masked.nbytes)
-        if not step_walk(walk, last, index, 3, at):
-            return
-
-
 cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
                      char *value) except -1:
     """Write ``x[mask] = source``, or an element at `value` if that is None.
@@ -429,32 +426,37 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
         mask = copy(mask)
     if not prepare_mask(x, mask, &masked, &walk):
         return False
-    parts = cut_mask(&walk, mask, 2)
-    if not is_distinct(walk.ndim, walk.shape, walk.strides[1], masked.nbytes):
-        # One thread writes all items.
-        parts.items[0].end = items_of(parts)
-        parts.grid.total = 1
-    masked.constant = source is None or source.size == 1 and source.ndim <= 1
-    if not masked.constant:
-        if source.ndim != x.ndim - mask.ndim + 1:
-            return False
-        for axis in range(1, source.ndim):
-            if source.shape[axis] != x.shape[axis + mask.ndim - 1]:
+    try:
+        cut_mask(&parts, &walk, mask, 2)
+        if not is_distinct(walk.ndim, walk.shape, walk.strides[1], masked.nbytes):
+            # One thread writes all items.
+            parts.items[0].end = items_of(&parts)
+            parts.grid.total = 1
+        masked.move = FILL if source is None or source.size == 1 and source.ndim <= 1 \
+            else WRITE
+        if masked.move == WRITE:
+            if source.ndim != x.ndim - mask.ndim + 1:
                 return False
-        if source.shape[0] != items_of(parts):
-            return False
-    if source is not None and (source.dtype != x.dtype or not masked.constant and (
-            not source.c_contiguous or touches(x, source))):
-        source = in_c_order(source, x.dtype)
-    operands.count = 0
-    put_constant(&operands, <char *>parts.items)
-    put(&operands, x)
-    put(&operands, mask)
-    if source is None:
-        put_constant(&operands, value)
-    else:
-        put(&operands, source)
-    run_mask(&operands, &walk, run_put, &masked, parts, 0, "put")
+            for axis in range(1, source.ndim):
+                if source.shape[axis] != x.shape[axis + mask.ndim - 1]:
+                    return False
+            if source.shape[0] != items_of(&parts):
+                return False
+        if source is not None and (
+                source.dtype != x.dtype or masked.move == WRITE and (
+                    not source.c_contiguous or touches(x, source))):
+            source = in_c_order(source, x.dtype)
+        operands.count = 0
+        put_constant(&operands, <char *>parts.items)
+        put(&operands, x)
+        put(&operands, mask)
+        if source is None:
+            put_constant(&operands, value)
+        else:
+            put(&operands, source)
+        run_mask(&operands, &walk, run_masked, &masked, &parts, 0, "put")
+    finally:
+        free_parts(&parts)
     return True
 
 
@@ -514,24 +516,27 @@ cdef tuple places_of(BaseArray x):
     memset(walk.strides[0], 0, x.ndim * sizeof(Py_ssize_t))
     memcpy(walk.strides[1], x.strides, x.ndim * sizeof(Py_ssize_t))
     fill_c_strides(x.ndim, x.shape, 1, walk.strides[2])
-    parts = cut_mask(&walk, x, 1)
-    count = items_of(parts)
-    if x.ndim == 1:
-        found = (new_empty(INT64, 1, &count),)
-    else:
-        found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
-    if count == 0:
-        return found
-    operands.count = 0
-    put_constant(&operands, <char *>parts.items)
-    put(&operands, x)
-    put_constant(&operands, <char *>PLACES)
-    for axis in range(x.ndim):
-        put(&operands, <BaseArray>found[axis])
-    run_mask(&operands, &walk, run_places, &masked, parts, itemsize_of[x.dtype],
-             "nonzero")
-    for axis in range(x.ndim):
-        clear_missing(parts, <BaseArray>found[axis], 8)
+    try:
+        cut_mask(&parts, &walk, x, 1)
+        count = items_of(&parts)
+        if x.ndim == 1:
+            found = (new_empty(INT64, 1, &count),)
+        else:
+            found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
+        if count == 0:
+            return found
+        operands.count = 0
+        put_constant(&operands, <char *>parts.items)
+        put(&operands, x)
+        put_constant(&operands, <char *>PLACES)
+        for axis in range(x.ndim):
+            put(&operands, <BaseArray>found[axis])
+        run_mask(&operands, &walk, run_places, &masked, &parts, itemsize_of[x.dtype],
+                 "nonzero")
+        for axis in range(x.ndim):
+            clear_missing(&parts, <BaseArray>found[axis], 8)
+    finally:
+        free_parts(&parts)
     return found
 
 
@@ -575,7 +580,7 @@ cdef struct Picks:
     Py_ssize_t nbytes                    # of the run of elements that each one selects
     Py_ssize_t itemsize
     Py_ssize_t unit                      # bytes that the offsets count
-    bint constant                        # whether one element is written to all
+    Move move
     bint checked                         # whether all indices were within bounds
     int failed                           # an index was out of bounds; atomic
 
@@ -604,8 +609,11 @@ cdef void run_check(void *arg, char **data, const Walk *walk) noexcept nogil:
         start += BLOCK
 
 
-cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Copy the selected runs of operand 0 to the last operand."""
+cdef void run_picks(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Move the selected runs of operand 0.
+
+    They are copied to the last operand, or written from it.
+    """
     cdef Picks *picks = <Picks *>arg
     cdef Py_ssize_t offsets[BLOCK]
     cdef Py_ssize_t index[MAXDIMS]
@@ -614,13 +622,17 @@ cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef int last = max(axes - 1, 0)
     cdef Py_ssize_t count = walk.shape[axes], start, row, n = 0
     cdef Py_ssize_t rows = walk.shape[last] if axes else 1
-    cdef const char *x
-    cdef char *out
+    cdef char *x
+    cdef char *values
     cdef char *at[2 + MOST_INDICES]
+    if picks.move != READ and count > BLOCK and not picks.checked:
+        run_check(arg, data, walk)
+        if picks.failed:
+            return
     memcpy(at, data, (other + 1) * sizeof(char *))
     start_walk(last, index)
     while True:
-        x, out = at[0], at[other]
+        x, values = at[0], at[other]
         for row in range(rows):
             start = 0
             while start < count:
@@ -630,46 +642,20 @@ cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
                     if not offsets_of(picks, data, start, n, offsets):
                         ndx_raise_flag(&picks.failed)
                         return
-                ndx_gather(out + start * picks.nbytes, x, offsets, n, picks.nbytes,
-                           picks.unit)
+                if picks.move == READ:
+                    ndx_gather(values + start * picks.nbytes, x, offsets, n,
+                               picks.nbytes, picks.unit)
+                elif picks.move == WRITE:
+                    ndx_scatter(x, values + start * picks.nbytes, offsets, n,
+                                picks.nbytes, picks.unit)
+                else:
+                    ndx_scatter_one(x, values, offsets, n, picks.nbytes,
+                                    picks.itemsize, picks.unit)
                 start += n
             if row + 1 < rows:
                 x += walk.strides[0][last]
-                out += walk.strides[other][last]
+                values += walk.strides[other][last]
         if not step_walk(walk, last, index, other + 1, at):
-            return
-
-
-cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Write the last operand to the selected runs of operand 0."""
-    cdef Picks *picks = <Picks *>arg
-    cdef Py_ssize_t offsets[BLOCK]
-    cdef Py_ssize_t index[MAXDIMS]
-    cdef int axes = walk.ndim - 1, other = picks.narrays + 1
-    cdef Py_ssize_t count = walk.shape[axes], start, n = 0
-    cdef char *at[2 + MOST_INDICES]
-    if count > BLOCK and not picks.checked:
-        run_check(arg, data, walk)
-        if picks.failed:
-            return
-    memcpy(at, data, (other + 1) * sizeof(char *))
-    start_walk(axes, index)
-    while True:
-        start = 0
-        while start < count:
-            if n < count:
-                n = min(BLOCK, count - start)
-                if not offsets_of(picks, data, start, n, offsets):
-                    ndx_raise_flag(&picks.failed)
-                    return
-            if picks.constant:
-                ndx_scatter_one(at[0], at[other], offsets, n, picks.nbytes,
-                                picks.itemsize, picks.unit)
-            else:
-                ndx_scatter(at[0], at[other] + start * picks.nbytes, offsets, n,
-                            picks.nbytes, picks.unit)
-            start += n
-        if not step_walk(walk, axes, index, other + 1, at):
             return
 
 
@@ -703,7 +689,7 @@ cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *pi
     picks.count = first.size
     picks.itemsize = itemsize_of[x.dtype]
     picks.nbytes = run_of(x, axis + count)
-    picks.constant = False
+    picks.move = READ
     picks.checked = False
     picks.failed = False
     if picks.nbytes < 0:
@@ -765,14 +751,14 @@ cdef void set_walk(Walk *walk, const Picks *picks, BaseArray x,
     for i in range(picks.narrays):
         memset(walk.strides[1 + i], 0, ndim * sizeof(Py_ssize_t))
     memset(walk.strides[other], 0, ndim * sizeof(Py_ssize_t))
-    if not picks.constant:
+    if picks.move != FILL:
         memcpy(walk.strides[other], strides, ndim * sizeof(Py_ssize_t))
     walk_merge(walk)
     walk.shape[walk.ndim] = picks.count
     walk.strides[0][walk.ndim] = 0
     for i in range(picks.narrays):
         walk.strides[1 + i][walk.ndim] = picks.steps[i]
-    walk.strides[other][walk.ndim] = 0 if picks.constant else picks.nbytes
+    walk.strides[other][walk.ndim] = 0 if picks.move == FILL else picks.nbytes
     walk.ndim += 1
 
 
@@ -794,9 +780,9 @@ cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices):
     put_operands(&operands, x, result, NULL, count, indices)
     set_walk(&walk, &picks, x, result.strides, axis)
     if result.size < LARGE:
-        compute_on(&operands, &walk, run_gather, &picks, False)
+        compute_on(&operands, &walk, run_picks, &picks, False)
     else:
-        start_pick(&job, &operands, &walk, run_gather, &picks)
+        start_pick(&job, &operands, &walk, run_picks, &picks)
         run(&job, "take")
     return None if picks.failed else result
 
@@ -820,9 +806,10 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
     for i in range(count):
         if touches(x, <BaseArray>indices[i]):
             return False
-    picks.constant = source is None or source.size == 1 and source.ndim <= ndim
+    picks.move = FILL if source is None or source.size == 1 and source.ndim <= ndim \
+        else WRITE
     fill_c_strides(ndim, shape, picks.itemsize, strides)
-    if not picks.constant:
+    if picks.move == WRITE:
         if not has_shape(source, ndim, shape):
             source = spread(source, x.dtype, ndim, shape)
             if source is None:
@@ -834,7 +821,7 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
     put_operands(&operands, x, source, value, count, indices)
     set_walk(&walk, &picks, x, strides, axis)
     if picks.count * (picks.nbytes // picks.itemsize) < LARGE:
-        compute_on(&operands, &walk, run_scatter, &picks, False)
+        compute_on(&operands, &walk, run_picks, &picks, False)
         return not picks.failed
     # Nothing is written if an index is out of bounds.
     start_pick(&job, &operands, &walk, run_check, &picks)
@@ -845,10 +832,10 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
     if picks.failed:
         return False
     picks.checked = True
-    start_pick(&job, &operands, &walk, run_scatter, &picks)
+    start_pick(&job, &operands, &walk, run_picks, &picks)
     job.written = 1
     # The last of several values for one place is kept.
-    job.independent = picks.constant and has_distinct_elements(x)
+    job.independent = picks.move == FILL and has_distinct_elements(x)
     job.in_order = not job.independent
     run(&job, "put")
     return not picks.failed

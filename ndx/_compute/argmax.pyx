@@ -8,7 +8,8 @@ from libc.string cimport memcpy, memset
 
 from ndx._array.pinning cimport Operands, compute_on, put, put_constant
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
-from ndx._compute.copies cimport LARGE, Transfer, copy_into, transfer_block
+from ndx._compute.copies cimport Transfer, copy_into, transfer_block
+from ndx._compute.costs cimport LARGE
 from ndx._compute.folds cimport Folding, run_fold
 from ndx._compute.loops cimport Loop
 from ndx._compute.sorting cimport SearchFunction, array_functions

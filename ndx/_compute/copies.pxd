@@ -14,11 +14,6 @@ cdef extern from "ndx/internal/transfer.h":
         Cast cast
         Py_ssize_t itemsize              # of what is copied
 
-cdef enum:
-    # Elements from which the GIL is released. Releasing and acquiring it costs about
-    # as much as computing a few hundred elements.
-    LARGE = 32768
-
 cdef bint can_transfer(int dtype, int into) except -1
 cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
                   str name) except -1

@@ -15,6 +15,7 @@ from ndx._array.storage cimport (
     strided,
 )
 from ndx._compute.aliasing cimport has_distinct_elements, overlaps
+from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport cast_walk

@@ -9,6 +9,11 @@ cdef struct Costs:
 
 cdef Costs costs
 
+cdef enum:
+    # Elements from which the GIL is released. Releasing and acquiring it costs about
+    # as much as computing a few hundred elements.
+    LARGE = 32768
+
 cdef int cycles_of(str name) except -1
 
 cdef inline double time_of(Py_ssize_t elements, Py_ssize_t nbytes,

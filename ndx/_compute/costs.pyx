@@ -19,12 +19,12 @@ CYCLES = {
 
 
 cdef void set_defaults() noexcept:
-    costs.bandwidth = 20
+    costs.bandwidth = 80
     costs.cycle = 0.3
-    costs.direct = 4_000
-    costs.cut = 20_000
-    costs.threads = 60_000
-    costs.part = 12_500
+    costs.direct = 1_000
+    costs.cut = 4_000
+    costs.threads = 15_000
+    costs.part = 3_000
 
 
 set_defaults()
@@ -33,6 +33,11 @@ set_defaults()
 cdef int cycles_of(str name) except -1:
     """Return the cycles of an element of an operation, besides the memory's time."""
     return CYCLES.get(name, 0)
+
+
+def stage_time(Py_ssize_t elements, double cycles):
+    """Return how long one thread takes for elements that stay in the cache, in ns."""
+    return int(elements * cycles * costs.cycle)
 
 
 def cost_model() -> dict[str, float]:

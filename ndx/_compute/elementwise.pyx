@@ -22,7 +22,8 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
-from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, store_constant
+from ndx._compute.copies cimport can_store, cast, copy, copy_into, store_constant
+from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
 from ndx._compute.loops cimport (
     Loop, Ufunc, any_loop, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
@@ -37,7 +38,7 @@ from ndx._lib.dtypes cimport (
     itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, order_axes,
     shape_tuple, walk_merge, walk_order,
 )
 
@@ -627,12 +628,11 @@ cdef object compute_on_device(Ufunc ufunc, BaseArray a, BaseArray b, char *scala
 
 cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                          const Loop *loop, BaseArray out):
-    cdef Strided layouts[2]
-    cdef Strided *ops[2]
+    cdef Strided layout
     cdef Operands operands
     cdef Walk walk
     cdef int order[MAXDIMS]
-    cdef int nin = ufunc.nin, nops = 0, op
+    cdef int nin = ufunc.nin, op
     cdef BaseArray operand, first = a if a is not None else b
     walk.ndim = first.ndim
     memcpy(walk.shape, first.shape, first.ndim * sizeof(Py_ssize_t))
@@ -645,12 +645,10 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         if operand is None:
             memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
             continue
-        strided(operand, &layouts[nops])
-        broadcast_strides(&layouts[nops], walk.ndim, walk.shape, walk.strides[op])
-        ops[nops] = &layouts[nops]
-        nops += 1
+        strided(operand, &layout)
+        broadcast_strides(&layout, walk.ndim, walk.shape, walk.strides[op])
     if out is None:
-        memory_order(walk.ndim, nops, ops, order)
+        order_axes(walk.ndim, walk.shape, nin, walk.strides, True, order)
         out = new_array(0, loop.out_dtype, walk.ndim, walk.shape, order, False)
     elif not has_shape(out, walk.ndim, walk.shape):
         raise output_shape_error(ufunc, out, shape_tuple(walk.ndim, walk.shape))

@@ -11,7 +11,7 @@ Ctrl-C.
 from ndx._array.pinning cimport (
     compute_held, compute_on, hold, let_go, locate, recheck_all,
 )
-from ndx._compute.costs cimport costs, time_of
+from ndx._compute.costs cimport LARGE, costs, time_of
 from ndx._compute.passes.run cimport run_pass
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.tiles cimport (
@@ -23,7 +23,6 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
     bint ndx_threads_are_near()
 
 cdef enum:
-    LARGE = 32768                # elements that may be computed in a pass
     LINE = 64                    # elements: whole cache lines of any dtype
 
 

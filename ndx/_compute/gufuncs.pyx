@@ -18,7 +18,8 @@ from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport BaseArray, is_array, new_empty, strided
-from ndx._compute.copies cimport LARGE, cast, copy_into, fill, in_c_order
+from ndx._compute.copies cimport cast, copy_into, fill, in_c_order
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport raise_current, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport axis_last

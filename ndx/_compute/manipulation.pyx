@@ -5,7 +5,8 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty, new_like, new_view, set_layout
-from ndx._compute.copies cimport LARGE, cast, copy_into, in_c_order, transfer
+from ndx._compute.copies cimport cast, copy_into, in_c_order, transfer
+from ndx._compute.costs cimport LARGE
 from ndx._lib.dtypes cimport INT64, itemsize_of, promote_all
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge
 

@@ -9,7 +9,8 @@ from ndx._array.storage cimport (
     BaseArray, has_shape, new_empty, new_view, require_usable, set_layout, strided,
 )
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, in_c_order
+from ndx._compute.copies cimport cast, copy, copy_into, fill, in_c_order
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport (
     binary, call_public, check_output, operand_of, part, shape_error, unary,
 )

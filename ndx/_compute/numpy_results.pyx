@@ -28,7 +28,8 @@ from ndx._array.storage cimport (
     require_live, set_base, set_layout,
 )
 from ndx._blocks.block cimport allocate_memory, block_incref
-from ndx._compute.copies cimport LARGE, copy
+from ndx._compute.copies cimport copy
+from ndx._compute.costs cimport LARGE
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport (
     PlainNumpy, arena_of, plain_numpy, spill_backend, top_context,

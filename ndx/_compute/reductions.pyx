@@ -10,9 +10,10 @@ from ndx._array.storage cimport (
     strided,
 )
 from ndx._compute.copies cimport (
-    LARGE, Transfer, can_transfer, cast, cast_between, copy_into, fill,
+    Transfer, can_transfer, cast, cast_between, copy_into, fill,
     require_castable, transfer_block,
 )
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport binary, inplace
 from ndx._compute.folds cimport (
     Folding, combine, fold, is_in_order, may_overflow, run_fold,

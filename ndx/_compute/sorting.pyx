@@ -18,7 +18,8 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.aliasing cimport has_distinct_elements
-from ndx._compute.copies cimport LARGE, Transfer, in_c_order, transfer_block
+from ndx._compute.copies cimport Transfer, in_c_order, transfer_block
+from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
 from ndx._compute.passes.parts cimport sort_steps
 from ndx._compute.tiles cimport Job, begin_job, cut_rows
@@ -184,25 +185,32 @@ cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
     return not job.failed
 
 
+cdef void set_lines(Job *job, Py_ssize_t length, int together) noexcept:
+    """Cut a job whose walk is over lines, and estimate the time of their sort.
+
+    A part has a multiple of `together` lines.
+    """
+    cdef Py_ssize_t lines = max(1, SORTED_PART // max(1, length))
+    cdef int levels = 1, op
+    while length >> levels:
+        levels += 1
+    job.cycles = <int>min(levels * length * CYCLES, <Py_ssize_t>1 << 30)
+    for op in range(job.walk.nops):
+        job.itemsizes[op] = 0
+    cut_rows(&job.grid, job.walk, lines + (-lines & (together - 1)))
+
+
 cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
     """Sort operand 0, which is held, in place; return whether that was done."""
     cdef BaseArray x = <BaseArray>held.arrays[0]
     cdef Sort sort
     cdef Walk walk
     cdef Job job
-    cdef Py_ssize_t lines, levels = 1
     if not begin_sort(&sort, &walk, x, axis, stable) or walk.ndim == 0:
         return False
     begin_job(&job, held, &walk, sort_lines, &sort)
-    while sort.length >> levels:
-        levels += 1
-    job.cycles = <int>min(levels * sort.length * CYCLES, <Py_ssize_t>1 << 30)
-    job.itemsizes[0] = 0
-    lines = max(1, SORTED_PART // sort.length)
-    if sort.step != sort.itemsize:
-        # Whole cache lines.
-        lines += -lines & (TOGETHER - 1)
-    cut_rows(&job.grid, &walk, lines)
+    # Whole cache lines.
+    set_lines(&job, sort.length, 1 if sort.step == sort.itemsize else TOGETHER)
     # Lines that share elements are for one thread.
     job.independent = has_distinct_elements(x)
     job.in_order = not job.independent
@@ -406,43 +414,73 @@ cdef extern from "ndx/internal/packed_argsort.h" nogil:
 cdef enum:
     MOVES = 8                    # for each element, until another sort is taken
 
-cdef enum Phase:
-    INSERT
-    RANGE
-    PLACE
-    PACK
-    UNPACK
-
-
+# Indices that sort lines. A walk is over the lines of operand 0, and over those of the
+# indices, operand 1.
 cdef struct Argsort:
-    Ranking ranking
-    Phase phase
     int dtype
+    Py_ssize_t length            # of a line
+    Py_ssize_t step              # bytes from element to element
+    Py_ssize_t out_step          # the same, of indices
+    int failed                   # too many keys are alike, or no memory; atomic
 
 
-cdef void run_phase(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Run one phase on operands 0 and 1, line by line along the last axis."""
+cdef bint order_line(const Argsort *job, const char *x, char *out) noexcept nogil:
+    """Write indices, side by side, that sort a line of more than `NDX_INSERTED`.
+
+    Return whether they were found.
+    """
+    cdef Py_ssize_t n = job.length
+    cdef Ranking ranking
+    cdef uint64_t spread
+    ranking.low = ~<uint64_t>0
+    ranking.high = 0
+    ranking.bits = ndx_highest_bit(n | 1) + 1
+    ranking.budget = MOVES * n
+    ndx_range(&ranking, x, job.step, n, job.dtype)
+    if ndx_is_counted(&ranking, n):
+        ndx_place(&ranking, x, job.step, out, sizeof(int64_t), n, job.dtype)
+        return True
+    # Keys are shifted up as far as their range leaves room in 64 bits.
+    spread = ranking.high - ranking.low
+    ranking.shift = 63 - ndx_highest_bit(spread) if spread else ranking.bits
+    ndx_pack(&ranking, x, job.step, out, sizeof(int64_t), n, job.dtype)
+    if array_functions[INT64].sort(out, n, array_functions[INT64].sample) < 0:
+        return False
+    ndx_unpack(&ranking, x, job.step, out, sizeof(int64_t), n, job.dtype)
+    return ranking.budget > 0
+
+
+cdef void order_lines(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Write the indices that sort the lines of operand 0 to operand 1."""
     cdef Argsort *job = <Argsort *>arg
     cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t n = job.length, i
+    cdef int last = walk.ndim
+    cdef int64_t *room = NULL
     cdef char *at[2]
-    cdef int last = walk.ndim - 1
-    cdef Py_ssize_t n = walk.shape[last]
-    cdef Py_ssize_t step = walk.strides[0][last], out_step = walk.strides[1][last]
-    at = [data[0], data[1]]
-    start_walk(last, index)
-    while True:
-        if job.phase == INSERT:
-            ndx_insert(at[0], step, at[1], out_step, n, job.dtype)
-        elif job.phase == RANGE:
-            ndx_range(&job.ranking, at[0], step, n, job.dtype)
-        elif job.phase == PLACE:
-            ndx_place(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
-        elif job.phase == PACK:
-            ndx_pack(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
-        else:
-            ndx_unpack(&job.ranking, at[0], step, at[1], out_step, n, job.dtype)
-        if not step_walk(walk, last, index, 2, at):
+    cdef bint good = True
+    at[0], at[1] = data[0], data[1]
+    if n > NDX_INSERTED and job.out_step != sizeof(int64_t):
+        # NumPy sorts integers side by side.
+        room = <int64_t *>malloc(n * sizeof(int64_t))
+        if room == NULL:
+            ndx_raise_flag(&job.failed)
             return
+    start_walk(last, index)
+    while good:
+        if n <= NDX_INSERTED:
+            ndx_insert(at[0], job.step, at[1], job.out_step, n, job.dtype)
+        elif room == NULL:
+            good = order_line(job, at[0], at[1])
+        else:
+            good = order_line(job, at[0], <char *>room)
+            for i in range(n):
+                (<int64_t *>(at[1] + i * job.out_step))[0] = room[i]
+        if not step_walk(walk, last, index, 2, at):
+            break
+    if not good:
+        ndx_raise_flag(&job.failed)
+    free(room)
 
 
 cdef BaseArray ranked(BaseArray x, int axis):
@@ -452,62 +490,34 @@ cdef BaseArray ranked(BaseArray x, int axis):
     """
     cdef BaseArray result
     cdef Operands operands
+    cdef Argsort sort
     cdef Walk walk
-    cdef Argsort job
+    cdef Job job
     cdef int i
-    cdef bint large = x.size >= LARGE
-    if x.dtype not in (INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64):
+    if x.dtype not in (INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64) \
+            or array_functions[INT64].sort == NULL:
         return None
     result = new_empty(INT64, x.ndim, x.shape)
-    if result.size == 0:
-        return result
     walk.nops = 2
-    walk.ndim = x.ndim
-    memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
-    memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
-    memcpy(walk.strides[1], result.strides, x.ndim * sizeof(Py_ssize_t))
-    for i in range(axis, x.ndim - 1):
-        walk.shape[i], walk.shape[i + 1] = walk.shape[i + 1], walk.shape[i]
-        walk.strides[0][i], walk.strides[0][i + 1] = \
-            walk.strides[0][i + 1], walk.strides[0][i]
-        walk.strides[1][i], walk.strides[1][i + 1] = \
-            walk.strides[1][i + 1], walk.strides[1][i]
-    job.dtype = x.dtype
+    walk.ndim = 0
+    for i in range(x.ndim):
+        if i != axis:
+            walk.shape[walk.ndim] = x.shape[i]
+            walk.strides[0][walk.ndim] = x.strides[i]
+            walk.strides[1][walk.ndim] = result.strides[i]
+            walk.ndim += 1
+    sort.dtype = x.dtype
+    sort.length = x.shape[axis]
+    sort.step = x.strides[axis]
+    sort.out_step = result.strides[axis]
+    sort.failed = False
     operands.count = 0
     put(&operands, x)
     put(&operands, result)
-    if x.shape[axis] <= NDX_INSERTED:
-        job.phase = INSERT
-        compute_on(&operands, &walk, run_phase, &job, large)
-        return result
-    job.ranking.low = ~<uint64_t>0
-    job.ranking.high = 0
-    job.ranking.bits = ndx_highest_bit(x.shape[axis] | 1) + 1
-    job.ranking.budget = MOVES * x.size
-    hold(&operands)
-    try:
-        job.phase = RANGE
-        compute_on(&operands, &walk, run_phase, &job, large)
-        if ndx_is_counted(&job.ranking, x.shape[axis]):
-            job.phase = PLACE
-            compute_on(&operands, &walk, run_phase, &job, large)
-            return result
-        set_shift(&job.ranking)
-        job.phase = PACK
-        compute_on(&operands, &walk, run_phase, &job, large)
-        if x.shape[axis] > 1:
-            PyArray_Sort(<cnp.ndarray>view_of(&operands, 1), axis, NPY_QUICKSORT)
-        job.phase = UNPACK
-        compute_on(&operands, &walk, run_phase, &job, large)
-    finally:
-        let_go(&operands)
-    return result if job.ranking.budget > 0 else None
-
-
-cdef void set_shift(Ranking *ranking) noexcept:
-    """Shift the keys up, as far as their range leaves room in 64 bits."""
-    cdef uint64_t spread = ranking.high - ranking.low
-    ranking.shift = 63 - ndx_highest_bit(spread) if spread else ranking.bits
+    begin_job(&job, &operands, &walk, order_lines, &sort)
+    set_lines(&job, sort.length, 1)
+    run(&job, "argsort")
+    return None if sort.failed else result
 
 
 # ---- Distinct elements ---------------------------------------------------------------

@@ -28,7 +28,6 @@ void ndx_parallel_for(ptrdiff_t count, int alone, ndx_part part, void *arg) {
     (void)alone;
     for (i = 0; i < count; ++i) { part(arg, i); }
 }
-}
 
 int ndx_begin_task(ndx_task *task, int helpers, ndx_part part, void *arg) {
     (void)task; (void)helpers; (void)part; (void)arg;

@@ -18,8 +18,9 @@ from ndx._array.storage cimport (
     BaseArray, as_number, new_array, new_view, require_live, set_layout, strided,
 )
 from ndx._blocks.block cimport block_is_live
-from ndx._compute.copies cimport LARGE, Cast, Transfer, cast_between, transfer_block
-from ndx._compute.executor cimport run as run_job
+from ndx._compute.copies cimport Cast, Transfer, cast_between, transfer_block
+from ndx._compute.costs cimport LARGE, costs
+from ndx._compute.executor cimport pays_alone, run as run_job
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.passes.settings cimport settings
@@ -529,13 +530,7 @@ cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t i) noexcept
 
-cdef extern from "ndx/internal/thread_pool.h" nogil:
-    bint ndx_threads_are_near()
-
 cdef enum:
-    # Nanoseconds from which threads share a stage: measured with two of them.
-    WORTHWHILE = 15000
-    WORTHWHILE_IF_NEAR = 3000
     CHUNKS = (MAX_SLOTS + 5) // 6
 
 
@@ -752,10 +747,8 @@ cdef class Program:
         replay.stages = self.stages
         replay.nstages = self.nstages
         replay.least = PY_SSIZE_T_MAX
-        if self.work >= WORTHWHILE:
-            replay.least = WORTHWHILE
-        elif self.work >= WORTHWHILE_IF_NEAR and ndx_threads_are_near():
-            replay.least = WORTHWHILE_IF_NEAR
+        if self.work >= costs.cut and not pays_alone(self.work):
+            replay.least = <Py_ssize_t>costs.cut
         memcpy(replay.constants, self.constants, 16 * self.nconstants)
         for i in range(self.nparameters):
             store_scalar(<object>scalars[self.parameters[i].position],

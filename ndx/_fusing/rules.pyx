@@ -4,6 +4,9 @@ Recorded functions ask here, so that what is replayed is what would have been co
 All dtypes are codes (`_lib.dtypes`).
 """
 
+cimport cython
+from libc.stdlib cimport free, malloc
+
 from ndx._api cimport creation
 from ndx._array.storage cimport BaseArray
 from ndx._compute cimport aliasing, elementwise
@@ -15,15 +18,17 @@ from ndx._lib.dtypes cimport (
     BOOL, KIND_FLOAT, dtype_code, dtype_object, has_arithmetic, itemsize_of, kind_of,
     promote_table, scalar_dtype, store_scalar,
 )
-from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
+from ndx._lib.layout cimport (
+    MAXDIMS, StrideRow, merge_axes, order_axes, shape_tuple, sort_axes,
+)
 
 import sys
 
 __all__ = [
     "adds_up", "casts", "check_fill", "code_of", "computes_itself", "dtype_of",
     "is_contiguous", "is_distinct", "is_mixed", "is_narrow", "is_readonly", "itemsize",
-    "kind", "layout_of", "most_axes", "nin_of", "operation", "power", "promoted",
-    "public_ufunc", "scalar_bytes", "stepped", "stores", "with_scalar",
+    "kind", "layout_of", "merged_axes", "most_axes", "nin_of", "operation", "power",
+    "promoted", "public_ufunc", "scalar_bytes", "stepped", "stores", "with_scalar",
 ]
 
 
@@ -163,28 +168,53 @@ def is_distinct(tuple shape, tuple strides, Py_ssize_t itemsize):
 
 def layout_of(tuple shape, list operands, Py_ssize_t itemsize):
     """Return (order of the axes, strides) of the result of operands of one shape."""
-    cdef Strided layouts[3]
-    cdef Strided *ops[3]
-    cdef Py_ssize_t shapes[MAXDIMS]
-    cdef Py_ssize_t strides[3][MAXDIMS]
+    cdef Axes axes = Axes(shape, operands)
     cdef int order[MAXDIMS]
-    cdef int ndim = len(shape), nops = len(operands), i, axis
+    cdef int axis
     cdef Py_ssize_t step = itemsize
-    if ndim > MAXDIMS or nops > 3:
-        raise ValueError(f"{nops} operands of {ndim} axes: there is no such result")
-    for axis in range(ndim):
-        shapes[axis] = shape[axis]
-    for i in range(nops):
-        for axis in range(ndim):
-            strides[i][axis] = operands[i][axis]
-        layouts[i].data = NULL
-        layouts[i].ndim = ndim
-        layouts[i].shape = shapes
-        layouts[i].strides = strides[i]
-        ops[i] = &layouts[i]
-    memory_order(ndim, nops, ops, order)
-    found = [0] * ndim
-    for axis in reversed(range(ndim)):
+    order_axes(axes.ndim, axes.shape, axes.nops, axes.strides, True, order)
+    found = [0] * axes.ndim
+    for axis in reversed(range(axes.ndim)):
         found[order[axis]] = step
-        step *= max(shapes[order[axis]], 1)
-    return tuple([order[axis] for axis in range(ndim)]), tuple(found)
+        step *= max(axes.shape[order[axis]], 1)
+    return tuple([order[axis] for axis in range(axes.ndim)]), tuple(found)
+
+
+def merged_axes(tuple shape, list operands):
+    """Return (shape, strides of each operand) of a walk over operands of one shape.
+
+    Axes are in the order of memory, and merged where possible. The last operand decides
+    first.
+    """
+    cdef Axes axes = Axes(shape, operands)
+    sort_axes(axes.ndim, axes.shape, axes.nops, axes.strides)
+    axes.ndim = merge_axes(axes.ndim, axes.shape, axes.nops, axes.strides)
+    return (shape_tuple(axes.ndim, axes.shape),
+            [shape_tuple(axes.ndim, axes.strides[op]) for op in range(axes.nops)])
+
+
+# A shape, and the strides of any number of operands.
+@cython.final
+cdef class Axes:
+    cdef int ndim
+    cdef int nops
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef StrideRow *strides
+
+    def __cinit__(self, tuple shape, list operands):
+        cdef int axis, op
+        if len(shape) > MAXDIMS:
+            raise ValueError(f"{len(shape)} axes: an array has at most {MAXDIMS}")
+        self.ndim = len(shape)
+        self.nops = len(operands)
+        self.strides = <StrideRow *>malloc(
+            max(self.nops, 1) * sizeof(StrideRow))
+        if self.strides == NULL:
+            raise MemoryError("no memory for the strides of a program's operands")
+        for axis in range(self.ndim):
+            self.shape[axis] = shape[axis]
+            for op in range(self.nops):
+                self.strides[op][axis] = operands[op][axis]
+
+    def __dealloc__(self):
+        free(self.strides)

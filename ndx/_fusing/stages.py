@@ -8,7 +8,7 @@ import math
 from collections import Counter
 
 import ndx._fusing.rules as rules
-from ndx._compute.costs import CYCLES
+from ndx._compute.costs import CYCLES, stage_time
 from ndx._fusing.chains import Lowered, chained, may_chain
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
@@ -26,9 +26,8 @@ _SHORT_CHAIN = 512
 # Elements that a thread takes at a time, about: a quarter of all within these bounds.
 # The first of each block take longer: the processor has to guess the steps of a chain.
 _SHARES = 1024, 4096
-# Nanoseconds that steps take for an element: slow ones, a byte of an operand of another
-# one, an order of a chain.
-_SLOW, _BYTE, _ORDER = 2.0, 0.004, 0.045
+# Cycles that a step takes for an element: a byte of an operand, an order of a chain.
+_BYTE, _ORDER = 0.0133, 0.15
 
 
 def _ceil(count, size):
@@ -107,51 +106,29 @@ class Stage:
         each = 0.0
         for step in lowered:
             if step.name in CYCLES:
-                each += _SLOW
+                each += CYCLES[step.name]
             elif step.chain:
                 each += _ORDER * len(step.chain[1])
             else:
                 each += _BYTE * len(step.operands) * rules.itemsize(step.code)
-        return int(math.prod(self.shape) * each)
+        return stage_time(math.prod(self.shape), each)
 
     # ---- The walk
 
     def walk(self, parts):
         """Order the axes for sequential access, and merge them where possible."""
         self.parts = parts
-        axes = [i for i, n in enumerate(self.shape) if n != 1]
-        ordered = []
         written = [part for step in self.steps for part in parts if part is step.target]
-        by_weight = [*written, *parts]
-        for axis in axes:
-            place = len(ordered)
-            for i in range(len(ordered) - 1, -1, -1):
-                verdict = _verdict(by_weight, axis, ordered[i])
-                if verdict > 0:
-                    place = i
-                elif verdict < 0:
-                    break
-            ordered.insert(place, axis)
-        shape, strides = [], [[] for _ in parts]
-        for axis in ordered:
-            n = self.shape[axis]
-            steps = [part.strides[axis] for part in parts]
-            if shape and all(
-                kept[-1] == step * n for kept, step in zip(strides, steps, strict=True)
-            ):
-                shape[-1] *= n
-                for kept, step in zip(strides, steps, strict=True):
-                    kept[-1] = step
-            else:
-                shape.append(n)
-                for kept, step in zip(strides, steps, strict=True):
-                    kept.append(step)
+        # Those that are written decide the order of the axes first.
+        operands = [part.strides for part in [*parts, *parts[::-1], *written[::-1]]]
+        shape, strides = rules.merged_axes(tuple(self.shape), operands)
+        shape = list(shape)
         self.cols = shape.pop() if shape else 1
         self.outer = shape
         if len(shape) >= LIMITS["axes"]:
             msg = f"it has more than {LIMITS['axes']} axes"
             raise TooLarge(msg)
-        self.strides = [tuple(kept) if kept else (0,) for kept in strides]
+        self.strides = [kept or (0,) for kept in strides[: len(parts)]]
         # Leaves that chains don't take: those of a row are neither one nor one value.
         self.strided = {
             i for i, part in enumerate(parts)
@@ -348,15 +325,6 @@ def _copied(code, source, target):
 def _start_of(step):
     """Return the identity of a reduction, as an element."""
     return rules.scalar_bytes(identity(step.name, step.code, 1), step.code)
-
-
-def _verdict(parts, axis, other):
-    """Return 1 if an axis belongs outside of another one, -1: inside, 0: undecided."""
-    for part in parts:
-        a, b = abs(part.strides[other]), abs(part.strides[axis])
-        if a != b and a and b:
-            return 1 if a < b else -1
-    return 0
 
 
 def _forwarded(planner, steps):

@@ -10,12 +10,15 @@ cdef struct Strided:
     Py_ssize_t *shape
     Py_ssize_t *strides      # bytes
 
+# The strides of one of several operands, in bytes.
+ctypedef Py_ssize_t StrideRow[MAXDIMS]
+
 # One walk over several operands: axes outermost first, merged where possible.
 cdef struct Walk:
     int ndim
     int nops
     Py_ssize_t shape[MAXDIMS]
-    Py_ssize_t strides[MAXOPS][MAXDIMS]
+    StrideRow strides[MAXOPS]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t magnitude "ndx_magnitude" (Py_ssize_t step)
@@ -40,7 +43,13 @@ cdef void broadcast_strides(const Strided *x, int ndim, const Py_ssize_t *shape,
                             Py_ssize_t *strides) noexcept nogil
 cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
                           const Py_ssize_t *shape, Py_ssize_t *strides) noexcept nogil
-cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept nogil
+cdef void order_axes(int ndim, const Py_ssize_t *shape, int nops,
+                     StrideRow *strides, bint agree,
+                     int *order) noexcept nogil
+cdef void sort_axes(int ndim, Py_ssize_t *shape, int nops,
+                    StrideRow *strides) noexcept nogil
+cdef int merge_axes(int ndim, Py_ssize_t *shape, int nops,
+                    StrideRow *strides) noexcept nogil
 cdef void walk_order(Walk *walk) noexcept nogil
 cdef void walk_merge(Walk *walk) noexcept nogil
 cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape)

@@ -241,103 +241,100 @@ cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
     return True
 
 
-cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept nogil:
-    """Order the axes of operands of one shape by their strides, largest first.
+cdef void order_axes(int ndim, const Py_ssize_t *shape, int nops,
+                     StrideRow *strides, bint agree,
+                     int *order) noexcept nogil:
+    """Order the axes of operands by their strides, largest first.
 
-    A result that is laid out in this order is walked sequentially together with the
-    operands (NumPy's order 'K'). Ties keep the C order; strides of 0 are ignored.
+    The last operand decides first, then the others in turn. With `agree`, an axis comes
+    before an earlier one only if no operand is against it: a result that is laid out in
+    this order is walked sequentially together with the operands (NumPy's order 'K').
+    Ties keep the C order; axes of length 1 and strides of 0 are ignored.
     """
-    cdef int i, j, k, axis, other, op, place
+    cdef int axis, other, op, i, place, verdict
     cdef Py_ssize_t a, b
-    cdef int verdict
     for axis in range(ndim):
         place = axis
         for i in range(axis - 1, -1, -1):
             other = order[i]
             # 1: `axis` belongs before `other`; -1: after it; 0: undecided.
             verdict = 0
-            for op in range(nops):
-                k = ndim - ops[op].ndim
-                if axis < k or other < k:
-                    continue
-                if ops[op].shape[axis - k] == 1 or ops[op].shape[other - k] == 1:
-                    continue
-                a = magnitude(ops[op].strides[axis - k])
-                b = magnitude(ops[op].strides[other - k])
-                if a == 0 or b == 0 or a == b:
-                    continue
-                if a < b:
-                    verdict = -1
-                    break
-                verdict = 1
+            if shape[axis] != 1 and shape[other] != 1:
+                for op in range(nops - 1, -1, -1):
+                    a = magnitude(strides[op][other])
+                    b = magnitude(strides[op][axis])
+                    if a == b or a == 0 or b == 0:
+                        continue
+                    verdict = 1 if a < b else -1
+                    if verdict < 0 or not agree:
+                        break
             if verdict == 1:
                 place = i
             elif verdict == -1:
                 break
-        for j in range(axis, place, -1):
-            order[j] = order[j - 1]
+        for i in range(axis, place, -1):
+            order[i] = order[i - 1]
         order[place] = axis
 
 
-cdef void walk_order(Walk *walk) noexcept nogil:
-    """Sort the axes of a walk, those with the largest strides outermost.
+cdef void sort_axes(int ndim, Py_ssize_t *shape, int nops,
+                    StrideRow *strides) noexcept nogil:
+    """Sort the axes of operands, those with the largest strides outermost.
 
     The last operand (the result) decides first, then the others in turn.
     """
-    cdef int i, j, op, place, verdict
-    cdef Py_ssize_t a, b, length
-    cdef Py_ssize_t kept[MAXOPS]
-    for i in range(1, walk.ndim):
-        place = i
-        for j in range(i - 1, -1, -1):
-            # 1: axis i belongs outside of axis j; -1: inside; 0: undecided.
-            verdict = 0
-            if walk.shape[i] != 1 and walk.shape[j] != 1:
-                for op in range(walk.nops - 1, -1, -1):
-                    a = magnitude(walk.strides[op][j])
-                    b = magnitude(walk.strides[op][i])
-                    if a != b and a != 0 and b != 0:
-                        verdict = 1 if a < b else -1
-                        break
-            if verdict == 1:
-                place = j
-            elif verdict == -1:
-                break
-        if place == i:
+    cdef int order[MAXDIMS]
+    cdef Py_ssize_t kept[MAXDIMS]
+    cdef Py_ssize_t *row
+    cdef int axis, op, first = 0
+    order_axes(ndim, shape, nops, strides, False, order)
+    while first < ndim and order[first] == first:
+        first += 1
+    if first == ndim:
+        return
+    for op in range(-1, nops):
+        row = shape if op < 0 else strides[op]
+        for axis in range(first, ndim):
+            kept[axis] = row[axis]
+        for axis in range(first, ndim):
+            row[axis] = kept[order[axis]]
+
+
+cdef int merge_axes(int ndim, Py_ssize_t *shape, int nops,
+                    StrideRow *strides) noexcept nogil:
+    """Drop axes of length 1, and merge neighbours if all operands' strides allow it.
+
+    Return the number of axes that are left.
+    """
+    cdef int axis, op, last = -1
+    cdef bint merge
+    for axis in range(ndim):
+        if shape[axis] == 1:
             continue
-        length = walk.shape[i]
-        for op in range(walk.nops):
-            kept[op] = walk.strides[op][i]
-        for j in range(i, place, -1):
-            walk.shape[j] = walk.shape[j - 1]
-            for op in range(walk.nops):
-                walk.strides[op][j] = walk.strides[op][j - 1]
-        walk.shape[place] = length
-        for op in range(walk.nops):
-            walk.strides[op][place] = kept[op]
+        merge = last >= 0
+        if merge:
+            for op in range(nops):
+                if strides[op][last] != strides[op][axis] * shape[axis]:
+                    merge = False
+                    break
+        if merge:
+            shape[last] *= shape[axis]
+        else:
+            last += 1
+            shape[last] = shape[axis]
+        for op in range(nops):
+            strides[op][last] = strides[op][axis]
+    return last + 1
+
+
+cdef void walk_order(Walk *walk) noexcept nogil:
+    """Sort the axes of a walk, those with the largest strides outermost."""
+    sort_axes(walk.ndim, walk.shape, walk.nops, walk.strides)
 
 
 cdef void walk_merge(Walk *walk) noexcept nogil:
     """Drop axes of length 1, and merge neighbours if all operands' strides allow it."""
-    cdef int axis, op, last = -1
-    cdef bint merge
-    for axis in range(walk.ndim):
-        if walk.shape[axis] == 1:
-            continue
-        merge = last >= 0
-        if merge:
-            for op in range(walk.nops):
-                if walk.strides[op][last] != walk.strides[op][axis] * walk.shape[axis]:
-                    merge = False
-                    break
-        if merge:
-            walk.shape[last] *= walk.shape[axis]
-        else:
-            last += 1
-            walk.shape[last] = walk.shape[axis]
-        for op in range(walk.nops):
-            walk.strides[op][last] = walk.strides[op][axis]
-    walk.ndim = last + 1
+    walk.ndim = merge_axes(walk.ndim, walk.shape, walk.nops, walk.strides)
 
 
 cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape):

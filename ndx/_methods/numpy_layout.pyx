@@ -17,7 +17,8 @@ from ndx._array.storage cimport (
     set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
-from ndx._compute.copies cimport LARGE, cast, cast_ordered
+from ndx._compute.copies cimport cast, cast_ordered
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport dot

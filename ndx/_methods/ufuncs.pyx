@@ -13,7 +13,8 @@ import numpy as np
 from ndx._array.pinning cimport Operands, locate, put, put_constant, recheck_all
 from ndx._array.storage cimport BaseArray, is_array, new_empty, require_writeable
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, store_constant
+from ndx._compute.copies cimport store_constant
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport (
     binary, is_subclass, operand_of, overrides_ufuncs, pair, unary,
 )

@@ -18,7 +18,8 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.advanced_indexing cimport count_into
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, cast, copy, copy_into
+from ndx._compute.copies cimport cast, copy, copy_into
+from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport binary, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.manipulation cimport join, rolled, same_lengths, tiled

@@ -12,7 +12,8 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.advanced_indexing cimport count_true
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.copies cimport cast
+from ndx._compute.costs cimport LARGE
 from ndx._compute.manipulation cimport same_lengths
 from ndx._lib.dtypes cimport BOOL, FLOAT64, INT64, KIND_INT, KIND_UINT, UINT64, kind_of
 from ndx._lib.layout cimport MAXOPS

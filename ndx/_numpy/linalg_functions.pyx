@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, as_number, is_array
-from ndx._compute.copies cimport LARGE
+from ndx._compute.costs cimport LARGE
 from ndx._compute.gufuncs cimport along_axes, along_axis, decompose, least_squares
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport dot, euclidean, flat_norm, flattened, outer
