@@ -38,7 +38,7 @@ cdef extern from "ndx/internal/select.h" nogil:
 
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
-    INDEX_CYCLES = 12        # of an index, and of the element that it selects
+    INDEX_CYCLES = 3         # of an index, and of the element that it selects
 
 cdef extern from "ndx/internal/thread_pool.h" nogil:
     void ndx_raise_flag(int *flag)

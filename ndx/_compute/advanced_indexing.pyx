@@ -48,7 +48,7 @@ cdef extern from "ndx/internal/select.h" nogil:
 cdef enum:
     MASK_PART = 1 << 15           # fewest elements of a part
     MOST_PARTS = 2048
-    CYCLES = 3                    # of an element that is looked at
+    CYCLES = 2                    # of an element that is looked at
 
 
 # What is done with selected elements.
@@ -564,7 +564,7 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
 
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
-    INDEX_CYCLES = 12        # of an index, and of the item that it selects
+    INDEX_CYCLES = 3         # of an index, and of the item that it selects
 
 
 # A selection by index arrays, of one shape, along neighbouring axes. A walk is over the

@@ -91,7 +91,7 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
 cdef enum:
     SORTED_PART = 1 << 14        # elements of lines that a thread takes at a time
     TOGETHER = 8                 # lines with gaps that are sorted in a buffer
-    CYCLES = 4                   # of an element, for each halving of its line
+    CYCLES = 1                   # of an element, for each halving of its line
 
 # A sort of lines that have one step between their elements. A walk is over the lines.
 cdef struct Sort:
