@@ -14,12 +14,14 @@ from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport (
     binary, call_public, check_output, operand_of, part, shape_error, unary,
 )
+from ndx._compute.executor cimport run
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.numpy_results cimport own_result
 from ndx._compute.passes.parts cimport multiply_steps
 from ndx._compute.reductions cimport combined, distinct, reduce
+from ndx._compute.tiles cimport Job, begin_job, cut_rows, walk_size
 from ndx._lib.dtypes cimport (
     FLOAT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES, dtype_code, dtype_object,
     has_arithmetic, itemsize_of, kind_of, promote_table,
@@ -36,6 +38,10 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_Correlate2(object x, object y, int mode)
+
+cdef enum:
+    TERMS = 20               # that BLAS adds in a cycle
+    TOGETHER = 1 << 30       # terms of a part: some 15 ms
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MATMUL = find_ufunc("matmul")
@@ -213,7 +219,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
             as_matrix(out, a.ndim == 1, b.ndim == 1), product):
         return out
     cores.loop = loop
-    compute_on(&operands, &batch, compute_stacked, &cores, work >= LARGE)
+    run_cores(&operands, &batch, &cores, work, "matmul")
     return out
 
 
@@ -227,6 +233,27 @@ cdef struct Cores:
 cdef void compute_stacked(void *arg, char **data, const Walk *batch) noexcept nogil:
     cdef const Cores *cores = <const Cores *>arg
     run_stacked(cores.loop, data, batch, cores.sizes, cores.strides)
+
+
+cdef int run_cores(Operands *operands, const Walk *batch, Cores *cores,
+                   Py_ssize_t terms, str name) except -1:
+    """Compute a stack of products, which are sums of so many terms in all.
+
+    One after the other: BLAS has threads of its own. Ctrl-C ends it between two of
+    them; one is not cut, since BLAS would be slower, and round otherwise.
+    """
+    cdef Py_ssize_t size = walk_size(batch)
+    cdef Job job
+    cdef int op
+    if terms < LARGE:
+        return compute_on(operands, batch, compute_stacked, cores, False)
+    begin_job(&job, operands, batch, compute_stacked, cores)
+    job.in_order = True
+    job.cycles = <int>min(1 + terms // size // TERMS, <Py_ssize_t>1 << 30)
+    for op in range(3):
+        job.itemsizes[op] = 0
+    cut_rows(&job.grid, batch, max(1, TOGETHER // (terms // size + 1)))
+    return run(&job, name)
 
 
 cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
@@ -345,8 +372,8 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
     memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
     walk_merge(&batch)
-    compute_on(&operands, &batch, compute_stacked, &cores,
-               ndx_multiply_most(out.size, cores.sizes[0]) >= LARGE)
+    run_cores(&operands, &batch, &cores, ndx_multiply_most(out.size, cores.sizes[0]),
+              "vecdot")
     return out
 
 

@@ -36,6 +36,9 @@ OPERATIONS = {
     "fill": lambda x: ndx.full(8 * MANY, 0.5),
     "gather": lambda x: x[ndx.astype(x * MANY, ndx.int64)],
     "mask": lambda x: x[x > 0.5],
+    "matmul": lambda x: ndx.matmul(
+        ndx.reshape(x, (-1, 200, 200)), ndx.reshape(x, (-1, 200, 200))
+    ),
     "nonzero": lambda x: ndx.nonzero(x > 0.5),
     "norm": lambda x: ndx.linalg.vector_norm(x),
     "put": put,
