@@ -1,6 +1,5 @@
 """Elements selected by masks, and by arrays of indices: read, written and counted."""
 
-cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
@@ -312,7 +311,8 @@ cdef void run_clear(void *arg, char **data, const Walk *walk) noexcept nogil:
                (items.end - items.next) * missing.nbytes)
 
 
-cdef int clear_missing(const Parts *parts, BaseArray result, Py_ssize_t nbytes) except -1:
+cdef int clear_missing(const Parts *parts, BaseArray result,
+                       Py_ssize_t nbytes) except -1:
     """Write zeros for items, of some bytes, that another thread made false."""
     cdef Missing missing = Missing(parts.items, max(1, parts.grid.total), nbytes)
     cdef Operands operands
