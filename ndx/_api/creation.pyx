@@ -8,7 +8,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from ndx._array.dispatch cimport engine_of
+from ndx._array.dispatch cimport answer, engine_of
 from ndx._array.pinning cimport Compute, Operands, compute_on, put
 from ndx._array.storage cimport (
     BaseArray, new_array, new_empty, new_like, new_view, set_layout,
@@ -370,7 +370,10 @@ def placed(x, device):
     Computing on the CPU makes the values bit-identical on all devices.
     """
     cdef int where = device_of_new(device)
-    return engine_of(where).upload(x, device_of(where)) if where else x
+    if not where:
+        return x
+    engine = engine_of(where)
+    return answer(engine, "upload", engine.upload(x, device_of(where)))
 
 
 # ---- matrices and grids --------------------------------------------------------------

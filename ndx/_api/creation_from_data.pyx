@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 
 from ndx._api.creation cimport fill_checked, scalar_default
-from ndx._array.dispatch cimport engine_of, is_on_device
+from ndx._array.dispatch cimport answer, engine_of, is_on_device
 from ndx._array.interchange cimport imported, unknown_device
 from ndx._array.storage cimport (
     BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view,
@@ -125,8 +125,11 @@ cdef BaseArray moved(BaseArray x, int where, int code, object copy, object order
             f"{str(device_of(where))!r}")
     if code != x.dtype:
         x = cast(x, code)
-    x = (<object>x).to_device(device_of(where)) if x.block.device else \
-        engine_of(where).upload(x, device_of(where))
+    if x.block.device:
+        x = (<object>x).to_device(device_of(where))
+    else:
+        engine = engine_of(where)
+        x = answer(engine, "upload", engine.upload(x, device_of(where)))
     return x if lies_in(x, order) else cast_ordered(x, code, order)
 
 
@@ -260,7 +263,8 @@ cdef BaseArray stacked(object obj, int device):
         return stack([stacked(item, device) for item in obj])
     if is_on_device(obj):
         return obj
-    return engine_of(device).upload(np.asarray(obj), device_of(device))
+    engine = engine_of(device)
+    return answer(engine, "upload", engine.upload(np.asarray(obj), device_of(device)))
 
 
 cdef object unwrapped(object obj, int depth=0):

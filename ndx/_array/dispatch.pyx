@@ -30,6 +30,18 @@ cdef object engine_for(object name, tuple values):
     return engine_of(one_device(name, values))
 
 
+cdef object answer(object engine, object name, object found, bint is_one=True):
+    """Return what an engine's method returned: an array, or at least not None.
+
+    Callers read it as an array, which would crash if it were none.
+    """
+    if found is None or is_one and not is_array(found):
+        raise TypeError(
+            f"{name}: {type(engine).__name__} returned {type(found).__name__}, not an "
+            "array; ndx.engines.Engine says what each method returns")
+    return found
+
+
 cpdef int one_device(object name, object values) except -1:
     """Return the number of the one device on which all arrays among the values are.
 

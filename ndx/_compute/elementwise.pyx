@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from ndx._array.dispatch cimport engine_for, is_on_device
+from ndx._array.dispatch cimport answer, engine_for, is_on_device
 from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
 )
@@ -622,8 +622,9 @@ cdef object compute_on_device(Ufunc ufunc, BaseArray a, BaseArray b, char *scala
         else:
             operands.append(
                 x if (<BaseArray>x).dtype == dtypes[i] else cast(x, dtypes[i]))
-    return engine_for(ufunc.name, (*operands, out)).elementwise(
-        ufunc.name, tuple(operands), dtype_object(loop.out_dtype), out)
+    engine = engine_for(ufunc.name, (*operands, out))
+    return answer(engine, ufunc.name, engine.elementwise(
+        ufunc.name, tuple(operands), dtype_object(loop.out_dtype), out))
 
 
 cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,

@@ -187,14 +187,16 @@ cdef void fold_stretch(Folding *folding, Job *job) noexcept nogil:
     cdef char **whole = job.data
     cdef Grid *grid = &job.grid
     grid.ndim = 1
-    grid.shape[0] = length
-    grid.tile[0] = 1
+    # One part, unless it is halved.
+    grid.shape[0] = grid.tile[0] = length
     count_tiles(grid)
     grid.two_parts = folding.two_parts
     grid.steps[0] = itemsize
     while (2 << grid.halvings) <= LEAVES \
             and (length >> (grid.halvings + 1)) * job.itemsizes[1] >= PART:
         grid.halvings += 1
+    if grid.halvings:
+        grid.tile[0] = 1
     width = grid.total = grid.counts[0] = 1 << grid.halvings
     ndx_fill(results, width * itemsize, <char *>folding.identity, itemsize)
     for i in range(job.operands.count):

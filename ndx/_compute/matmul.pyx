@@ -3,7 +3,7 @@
 cimport numpy as cnp
 from libc.string cimport memcpy, memset
 
-from ndx._array.dispatch cimport engine_for
+from ndx._array.dispatch cimport answer, engine_for
 from ndx._array.pinning cimport Operands, compute_on, hold, let_go, put, view_of
 from ndx._array.storage cimport (
     BaseArray, has_shape, new_empty, new_view, require_usable, set_layout, strided,
@@ -117,7 +117,8 @@ cdef object matmul(object x1, object x2, BaseArray out):
     if out is not None:
         check_output("matmul", out, dtype)
     if on_device:
-        return engine_for("matmul", (a, b, out)).matmul(a, b, out)
+        engine = engine_for("matmul", (a, b, out))
+        return answer(engine, "matmul", engine.matmul(a, b, out))
     if out is not None:
         # A product can't be computed in place: each element of an operand is read
         # again.
@@ -310,7 +311,8 @@ cdef object vecdot(object x1, object x2, object axis):
     if b.dtype != dtype:
         b = cast(b, dtype)
     if on_device:
-        result = engine_for("vecdot", (a, b)).compute("vecdot", a, b)
+        engine = engine_for("vecdot", (a, b))
+        result = answer(engine, "vecdot", engine.compute("vecdot", a, b))
         return result if result.dtype == dtype_object(dtype) else cast(result, dtype)
     if needs_contiguous(loop, True, dtype):
         a, b = laid_plain(a), laid_plain(b)

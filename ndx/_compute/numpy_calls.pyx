@@ -11,7 +11,7 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx._array.dispatch cimport any_on_device, engine_for
+from ndx._array.dispatch cimport answer, any_on_device, engine_for
 from ndx._array.storage cimport (
     BaseArray, is_array, numpy_view, require_live, require_usable,
 )
@@ -163,7 +163,9 @@ def call(function, /, *args, **kwargs):
 
 def on_device(function, /, *args, **kwargs):
     """Return the result of the engine's function with a name of the namespace."""
-    return engine_for(function, (args, kwargs)).compute(function, *args, **kwargs)
+    engine = engine_for(function, (args, kwargs))
+    # Some functions return tuples, or numbers.
+    return answer(engine, function, engine.compute(function, *args, **kwargs), False)
 
 
 def into(out, function, /, *args, **kwargs):

@@ -9,7 +9,7 @@ from libc.stdint cimport (
 
 import numpy as np
 
-from ndx._array.dispatch cimport engine_of
+from ndx._array.dispatch cimport answer, engine_of
 from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport (
     BaseArray, block_nbytes, data_of, numpy_view, require_intact_file, require_live,
@@ -54,7 +54,13 @@ cdef BaseArray readable(BaseArray x):
     """Return the array, or a copy on the CPU if the array is on a device."""
     if not x.block.device:
         return x
-    return engine_of(x.block.device).to_device(x, CPU)
+    engine = engine_of(x.block.device)
+    cdef BaseArray found = answer(engine, "to_device", engine.to_device(x, CPU))
+    if found.block.device:
+        raise TypeError(
+            f"to_device: {type(engine).__name__} returned an array that is not on the "
+            "CPU")
+    return found
 
 
 cdef object item_of(BaseArray x, tuple args):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndx._array.dispatch cimport engine_for
+from ndx._array.dispatch cimport answer, engine_for
 from ndx._array.storage cimport (
     BaseArray, data_of, holds_number, is_array, new_number, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, same_view,
@@ -433,7 +433,8 @@ cdef object get_item(BaseArray x, object key):
     if is_other_tuple(key):
         return get_item(x, tuple(key))
     if x.block.device:
-        return engine_for("x[key]", (x, key)).get_item(x, key)
+        engine = engine_for("x[key]", (x, key))
+        return answer(engine, "x[key]", engine.get_item(x, key))
     view = selected(x, key)
     if view is not None:
         return view

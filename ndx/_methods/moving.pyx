@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._array.dispatch cimport engine_of
+from ndx._array.dispatch cimport answer, engine_of
 from ndx._array.storage cimport BaseArray, new_detached_like, require_usable
 from ndx._compute.copies cimport copy_into
 from ndx._context.context cimport current_arena, enclosing_arena, open_arena
@@ -96,4 +96,5 @@ cdef object moved_to_device(BaseArray x, object device, object stream):
     if device and x.block.device and kind_at(device) is not kind_at(x.block.device):
         # Engines know the devices of their own kind, and the CPU.
         x = readable(x)
-    return engine_of(device or x.block.device).to_device(x, target, stream=stream)
+    engine = engine_of(device or x.block.device)
+    return answer(engine, "to_device", engine.to_device(x, target, stream=stream))

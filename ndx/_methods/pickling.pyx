@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 
-from ndx._array.dispatch cimport engine_of
+from ndx._array.dispatch cimport answer, engine_of
 from ndx._array.storage cimport (
     BaseArray, new_detached, new_empty, numpy_view, require_intact_file, require_live,
     require_usable,
@@ -67,7 +67,9 @@ def rebuild(data, dtype, shape, order, in_band=bytes):
         np.frombuffer(data, dtype=dtype_object(code)).reshape(shape, order=order))
     device = placing_device()
     if device:
-        return engine_of(device).upload(source, device_of(device), detached=True)
+        engine = engine_of(device)
+        return answer(engine, "upload", engine.upload(
+            source, device_of(device), detached=True))
     if type(data) is not in_band:
         return source
     for i in range(ndim):

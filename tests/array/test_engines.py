@@ -402,6 +402,48 @@ def test_what_a_factory_can_t_return(made, text):
         ndx.ones(3, device="toy:0")
 
 
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [
+        ("compute", ndx.mean),
+        ("compute", ndx.std),
+        ("compute", lambda x: x @ x),
+        ("compute", lambda x: ndx.vecdot(x, x)),
+        ("elementwise", lambda x: ndx.mean(x + 1)),
+        ("get_item", lambda x: x[ndx.asarray([0], device="toy:0")]),
+        ("to_device", repr),
+        ("to_device", lambda x: float(x[0])),
+        ("to_device", lambda x: x.to_device("cpu")),
+        ("upload", lambda x: ndx.asarray([1.0], device="toy:0")),
+        ("upload", lambda x: ndx.eye(2, device="toy:0")),
+    ],
+)
+@pytest.mark.parametrize("answer", [None, 3.0, np.ones(3)])
+def test_what_a_method_can_t_return(method, call, answer):
+    x = on_toy([1.0, 2.0, 3.0])
+
+    class Forgetful(ToyEngine):
+        pass
+
+    setattr(Forgetful, method, lambda *args, **options: answer)
+    ndx.engines.unregister("toy")
+    ndx.engines.register("toy", Forgetful)
+    with pytest.raises(TypeError, match=r"not an array|Cannot convert"):
+        call(x)
+
+
+def test_a_copy_for_the_cpu_is_on_the_cpu():
+    class Lazy(ToyEngine):
+        def to_device(self, x, device, *, stream=None):
+            return x
+
+    x = on_toy([1.0, 2.0, 3.0])
+    ndx.engines.unregister("toy")
+    ndx.engines.register("toy", Lazy)
+    with pytest.raises(TypeError, match="Lazy returned an array that is not on the"):
+        x.tolist()
+
+
 def test_names_of_devices():
     with pytest.raises(ValueError, match="'cpu' has no engine"):
         ndx.engines.engine_of("cpu")

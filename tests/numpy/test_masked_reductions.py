@@ -14,7 +14,7 @@ import ndx
 import ndx.numpy
 
 NAMES = ["sum", "prod", "max", "min", "any", "all", "mean"]
-LONG = [(40_000,), (300, 150), (7, 40, 160)]
+LONG = [(40_000,), (200_000,), (300, 150), (7, 40, 160)]
 
 
 def reduce(np, x, name, options):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndx._array.pinning cimport Operands, hold, let_go, put, unlocked, view_of
 from ndx._array.storage cimport BaseArray, data_of, new_empty, new_view, set_layout
-from ndx._compute.copies cimport copy_into
+from ndx._compute.copies cimport cast, copy_into
 from ndx._compute.elementwise cimport inplace
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.passes.run cimport (
@@ -23,7 +23,7 @@ from ndx._compute.passes.settings cimport (
 )
 from ndx._compute.tiles cimport Grid, cut, find_place
 from ndx._files.mapping cimport enter_files, leave_files
-from ndx._lib.dtypes cimport itemsize_of
+from ndx._lib.dtypes cimport FLOAT16, FLOAT32, itemsize_of
 from ndx._lib.layout cimport MAXDIMS, Walk, magnitude
 
 from ndx._context.use import use
@@ -234,14 +234,16 @@ cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
     cdef Steps steps = steps_over("matmul", (a, b, out))
     cdef Py_ssize_t m = a.shape[0], k = a.shape[1], n = b.shape[1]
     cdef Py_ssize_t itemsize = itemsize_of[out.dtype], parts, i
-    cdef Py_ssize_t shape[2]
-    cdef BaseArray left, right, target, term = None
+    cdef BaseArray left, right, target, total, sum_of_panels = None, term = None
     cdef Panels panels
+    cdef bint wide
     if steps is None:
         return False
     try:
         panels = choose(a, b, max(1, steps.now.block // itemsize),
                         steps.memory // itemsize)
+        # One panel's loop adds float16 in float32: so do several panels.
+        wide = out.dtype == FLOAT16 and panels.k < k
         boxes = []
         for rows in spans(m, panels.m):
             for columns in spans(n, panels.n):
@@ -256,16 +258,20 @@ cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
             if i + 1 < parts:
                 steps.ahead(part_of(a, (boxes[i + 1][0], boxes[i + 1][1])))
                 steps.ahead(part_of(b, (boxes[i + 1][1], boxes[i + 1][2])))
-            if inner[0] == 0:
-                product(left, right, target)
+            total = target
+            if wide:
+                sum_of_panels = total = shaped_as(target, FLOAT32, sum_of_panels)
+                factors = cast(left, FLOAT32), cast(right, FLOAT32)
             else:
-                shape[0] = target.shape[0]
-                shape[1] = target.shape[1]
-                if term is None or term.shape[0] != shape[0] \
-                        or term.shape[1] != shape[1]:
-                    term = new_empty(out.dtype, 2, shape)
-                product(left, right, term)
-                inplace(ADD, target, term)
+                factors = left, right
+            if inner[0] == 0:
+                product(factors[0], factors[1], total)
+            else:
+                term = shaped_as(target, total.dtype, term)
+                product(factors[0], factors[1], term)
+                inplace(ADD, total, term)
+            if wide and inner[1] == k:
+                copy_into(target, total)
             # Panels that are read again stay in memory.
             if panels.n == n:
                 steps.behind(left)
@@ -278,6 +284,14 @@ cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
     finally:
         steps.end()
     return True
+
+
+cdef BaseArray shaped_as(BaseArray target, int dtype, BaseArray last):
+    """Return an array of a matrix' shape: the last one, or a new one."""
+    if last is None or last.shape[0] != target.shape[0] \
+            or last.shape[1] != target.shape[1]:
+        return new_empty(dtype, 2, target.shape)
+    return last
 
 
 cdef list spans(Py_ssize_t length, Py_ssize_t step):

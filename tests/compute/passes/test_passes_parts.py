@@ -125,6 +125,23 @@ def test_products(tmp_path, sizes, transposed, memory):
 
 
 @MEMORY
+def test_products_of_float16_are_rounded_once(tmp_path, memory):
+    # The sums of panels are beyond float16's range, or would be rounded one by one.
+    a = np.ones((3, 300_000), dtype="float16")
+    a[:, 150_000:] = -1
+    b = RNG.normal(size=(300_000, 2)).astype("float16")
+    with passing(tmp_path, memory=memory) as calls:
+        x, y = in_file(a), in_file(b)
+        ones = ndx.ones(300_000, dtype="float16")
+        del calls[:]
+        same(x @ ones, np.zeros(3, dtype="float16"))
+        assert named(calls) == {"matmul"}
+        wanted = a.astype("float64") @ b.astype("float64")
+        np.testing.assert_allclose(np.asarray(x @ y), wanted, rtol=2e-3)
+        np.testing.assert_allclose(np.asarray(x[0] @ y), wanted[0], rtol=2e-3)
+
+
+@MEMORY
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_extremes(tmp_path, memory, name):
     with passing(tmp_path, memory=memory) as calls:
