@@ -29,6 +29,13 @@ typedef struct {
 
 extern ndx_stripe ndx_stripes[NDX_STRIPES];
 
+/* Threads that count references to one object wait for one another's caches. What stays
+ * until the process ends is not counted: CPython takes an object of so many references for
+ * immortal. */
+static inline void ndx_keep_for_ever(PyObject *object) {
+    Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
+}
+
 static inline void ndx_stripe_lock(int stripe) {
     ndx_lock_acquire(&ndx_stripes[stripe].lock);
 }
@@ -42,6 +49,7 @@ static inline void ndx_stripe_unlock(int stripe) {
 #define ndx_up(count) (++*(count))
 #define ndx_down(count) (--*(count))
 
+static inline void ndx_keep_for_ever(PyObject *object) { (void)object; }
 static inline void ndx_stripe_lock(int stripe) { (void)stripe; }
 static inline void ndx_stripe_unlock(int stripe) { (void)stripe; }
 #endif
