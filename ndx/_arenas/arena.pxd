@@ -19,6 +19,7 @@ cdef enum:
 
 cdef class Arena(Watcher):
     cdef readonly Backend backend
+    cdef unsigned char stripe            # whose lock guards the lists and the chunk
     cdef size_t line                     # unit: all offsets are multiples of it
     cdef readonly Backend home           # asked first for the chunk
     cdef Backend chunk_backend           # served the chunk: home, or its fallback

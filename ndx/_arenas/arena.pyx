@@ -22,9 +22,12 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._blocks.block cimport (
-    Block, BlockParent, Clock, Export, allocate_memory, block_blank, block_decref,
-    block_incref, block_memory, block_pin, block_purge, block_release_memory,
-    block_set_device, block_set_free, block_take_memory, block_unpin, mark_cycle,
+    NDX_STRIPES, Block, BlockParent, Clock, Export, Taken, allocate_memory, block_blank,
+    block_decref, block_hide, block_incref, block_is_used, block_lock, block_memory,
+    block_pin, block_purge, block_set_device, block_set_free, block_take_memory,
+    block_take_out, block_unlock, block_unpin, give_back, mark_cycle, ndx_down_pins,
+    ndx_get_refs, ndx_set_clock, ndx_set_flag, ndx_set_time, ndx_stripe_lock,
+    ndx_stripe_unlock,
 )
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
@@ -128,6 +131,7 @@ cdef struct Move:
     Memory memory
 
 cdef bint spill_everything = False
+cdef unsigned char next_stripe = 0   # of arenas, which share the locks in turn
 
 
 cdef void set_spill_everything(bint on) noexcept:
@@ -152,7 +156,7 @@ cdef inline void unlink(Block *block) noexcept:
 cdef inline bint is_movable(Arena arena, Block *block) noexcept:
     """Whether only arrays use a block of the chunk; its mover has a reference, too."""
     return block.parent == <PyObject *>arena and arena.holds(block) \
-        and block.refs > 1 and block.pins == 0 and block.exports == NULL
+        and ndx_get_refs(&block.refs) > 1 and not block_is_used(block)
 
 
 cdef inline void unpoison(Backend backend, char *ptr, size_t nbytes) noexcept:
@@ -213,6 +217,9 @@ cdef class Arena(Watcher):
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1
+        global next_stripe
+        next_stripe = (next_stripe + 1) % NDX_STRIPES
+        self.stripe = next_stripe
 
     def __dealloc__(self):
         # Every live or pinned block holds a reference to its arena: there are none
@@ -243,7 +250,11 @@ cdef class Arena(Watcher):
         """Get the chunk that a new cycle needs; the cycle before has expired."""
         self.spills_all = spill_everything
         self.fit()
-        self.find_free()
+        ndx_stripe_lock(self.stripe)
+        try:
+            self.find_free()
+        finally:
+            ndx_stripe_unlock(self.stripe)
         return 0
 
     cdef void begin(self) noexcept:
@@ -264,7 +275,9 @@ cdef class Arena(Watcher):
             self.mirror.finish()
         counts_finish(&self.counts)
         if not self.spills_all:
+            ndx_stripe_lock(self.stripe)
             self.observe()
+            ndx_stripe_unlock(self.stripe)
         return 0
 
     cdef int expire(self, Backend outside) except -1:
@@ -274,6 +287,7 @@ cdef class Arena(Watcher):
         raised.
         """
         cdef Block *block
+        cdef Taken taken
         raised = None
         if self.mirror is not None:
             try:
@@ -286,21 +300,33 @@ cdef class Arena(Watcher):
             except BaseException as error:
                 # An interruption, such as Ctrl-C, comes after all blocks have left.
                 raised = graver(raised, error)
-        self.clock.now += 1
+        ndx_stripe_lock(self.stripe)
+        ndx_set_time(&self.clock.now, self.clock.now + 1)
         self.offset = 0
         while self.live.next != &self.live:
             block = self.live.next
             unlink(block)
-            if block.pins > 0 or block.exports != NULL:
-                block.retired = True
+            if ndx_get_refs(&block.refs) == 0:
+                # Another thread waits for the lock in order to free it.
+                self.let_go(block)
+                continue
+            # Retired first: what begins now sees that the block is stale, and what
+            # ends now, that the block is retired.
+            ndx_set_flag(&block.retired, True)
+            if block_is_used(block):
                 link(&self.pinned, block)
                 self.pinned_count += 1
                 if self.guarded:
                     self.inspect(block)
                 block_purge(block)
             else:
+                block.retired = False
                 self.let_go(block)
-                block_release_memory(block)
+                block_take_out(block, &taken)
+                ndx_stripe_unlock(self.stripe)
+                give_back(&taken)
+                ndx_stripe_lock(self.stripe)
+        ndx_stripe_unlock(self.stripe)
         self.used = False
         self.counts.live_bytes = 0
         if raised is not None:
@@ -335,6 +361,7 @@ cdef class Arena(Watcher):
         cdef size_t needed = lines(self, nbytes)
         cdef bint ended = False, clears = False
         block.nbytes = nbytes
+        block.stripe = self.stripe
         stamp(block, self.clock, self.backend.device_number)
         if self.debug or block.device:
             try:
@@ -355,7 +382,9 @@ cdef class Arena(Watcher):
                 needed += GUARD
             block.ptr = NULL
             if not self.spills_all and not ended:
+                ndx_stripe_lock(self.stripe)
                 block.ptr = self.place(block, needed)
+                ndx_stripe_unlock(self.stripe)
             if block.ptr != NULL:
                 unpoison(self.backend, block.ptr, needed)
                 clears = zero
@@ -365,7 +394,9 @@ cdef class Arena(Watcher):
             if self.guarded:
                 set_guard(block.ptr + nbytes)
         if not ended:
+            ndx_stripe_lock(self.stripe)
             enlist(self, block, needed)
+            ndx_stripe_unlock(self.stripe)
         if clears:
             # A device's backend runs Python, which may end the cycle.
             block_pin(block)
@@ -411,12 +442,15 @@ cdef class Arena(Watcher):
         cdef char *source = block.ptr
         cdef char *ptr = NULL
         cdef bint spilled = False
+        block.stripe = self.stripe
         stamp(block, self.clock, self.backend.device_number)
         if self.debug:
             self.record_line(block)
         if block.nbytes and block.generation == self.clock.now:
             if not self.spills_all:
+                ndx_stripe_lock(self.stripe)
                 ptr = self.place(block, needed + extra)
+                ndx_stripe_unlock(self.stripe)
             if ptr != NULL:
                 unpoison(self.backend, ptr, needed + extra)
             else:
@@ -437,7 +471,9 @@ cdef class Arena(Watcher):
             if self.guarded:
                 set_guard(ptr + block.nbytes)
         if block.generation == self.clock.now:
+            ndx_stripe_lock(self.stripe)
             enlist(self, block, self.extent(block))
+            ndx_stripe_unlock(self.stripe)
             # The block counts with the bytes that it will take in the chunk once there
             # is room.
             self.counts.cycle_bytes += needed + extra - self.extent(block)
@@ -474,9 +510,11 @@ cdef class Arena(Watcher):
 
     cdef int escape(self, Backend outside) except -1:
         """Move all blocks that are still referenced out of the arena."""
-        cdef Py_ssize_t count = 0, i
+        cdef Py_ssize_t count = 0
         cdef Block **blocks
-        cdef Block *block = self.live.next
+        cdef Block *block
+        ndx_stripe_lock(self.stripe)
+        block = self.live.next
         while block != &self.live:
             count += 1
             block = block.next
@@ -485,9 +523,17 @@ cdef class Arena(Watcher):
             # There is no memory for the list of blocks: they all stay where they are.
             while self.live.next != &self.live:
                 self.keep(self.live.next)
+            ndx_stripe_unlock(self.stripe)
             return 0
-        for i in range(count):
-            blocks[i] = self.live.next if i == 0 else blocks[i - 1].next
+        count = 0
+        block = self.live.next
+        while block != &self.live:
+            if ndx_get_refs(&block.refs) > 0:
+                block_incref(block)
+                blocks[count] = block
+                count += 1
+            block = block.next
+        ndx_stripe_unlock(self.stripe)
         try:
             self.move_out(blocks, count, outside)
         finally:
@@ -498,20 +544,19 @@ cdef class Arena(Watcher):
                       Backend outside) except -1:
         """Let blocks of this cycle leave: copy those in the chunk to a backend.
 
-        Exported blocks stay where they are and keep their ranges; so do all blocks if
+        It takes over a reference to each block of the caller's: to obtain memory may
+        run Python, which may drop arrays. Exported blocks stay where they are and keep their ranges; so do all blocks if
         there is no memory for all copies.
         """
         cdef Move *moves = <Move *>PyMem_RawMalloc(max(1, count) * sizeof(Move))
         cdef Py_ssize_t i, made = 0
+        cdef const uint64_t *now
         cdef Block *block
         cdef Backend server
-        cdef bint failed = moves == NULL
+        cdef bint failed = moves == NULL, movable
         interruption = None
         if outside.device_number != self.backend.device_number:
             outside = self.backend
-        for i in range(count):
-            # Obtaining memory may run Python, which may drop arrays.
-            block_incref(blocks[i])
         try:
             if self.backend.device_number:
                 self.use_on(self.backend.current_stream())
@@ -529,13 +574,23 @@ cdef class Arena(Watcher):
             interruption = error if is_interruption(error) else None
         for i in range(made):
             block = moves[i].block
-            if failed or not is_movable(self, block):
-                continue
-            # A device's backend runs Python, which may close or export the array.
-            block_pin(block)
-            self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
-            block_unpin(block)
-            if not is_movable(self, block):
+            block_lock(block)
+            now = block_hide(block)
+            movable = not failed and is_movable(self, block)
+            if movable and not block.device:
+                memcpy(moves[i].memory.ptr, block.ptr, block.nbytes)
+            else:
+                ndx_set_clock(&block.now, now)
+            if movable and block.device:
+                # A device's backend runs Python, which may close or export the array.
+                block_pin(block)
+                block_unlock(block)
+                self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
+                block_lock(block)
+                ndx_down_pins(&block.pins)
+                movable = is_movable(self, block)
+            if not movable:
+                block_unlock(block)
                 continue
             unlink(block)
             self.counts.live_bytes -= self.extent(block)
@@ -548,10 +603,14 @@ cdef class Arena(Watcher):
             block_set_free(block)
             self.counts.escaped_count += 1
             self.counts.escaped_bytes += block.nbytes
+            block_unlock(block)
             moves[i].memory.ptr = NULL
         for i in range(count):
-            if blocks[i].parent == <PyObject *>self and blocks[i].refs > 1:
+            block_lock(blocks[i])
+            if blocks[i].parent == <PyObject *>self \
+                    and ndx_get_refs(&blocks[i].refs) > 1:
                 self.keep(blocks[i])
+            block_unlock(blocks[i])
         for i in range(made):
             if moves[i].memory.ptr != NULL:
                 untrace(moves[i].memory.ptr)
@@ -639,6 +698,7 @@ cdef class Arena(Watcher):
             return 0
         if self.pinned_count:  # the collector may run here, and shorten the list
             retired = RetiredChunk.__new__(RetiredChunk)
+        ndx_stripe_lock(self.stripe)
         block = self.pinned.next
         while block != &self.pinned:
             after = block.next
@@ -653,6 +713,7 @@ cdef class Arena(Watcher):
                 block.parent = <PyObject *>retired
                 Py_DECREF(self)
             block = after
+        ndx_stripe_unlock(self.stripe)
         unpoison(self.backend, self.chunk.ptr, self.size)
         self.size = 0
         if low > high:  # no block is in the chunk
@@ -749,8 +810,10 @@ cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
 cdef size_t pinned_bytes(Arena arena) noexcept:
     """Return the bytes of past cycles that foreign code or escaped arrays use."""
     cdef size_t total = 0
-    cdef Block *block = arena.pinned.next
+    cdef Block *block
     cdef Export *export
+    ndx_stripe_lock(arena.stripe)
+    block = arena.pinned.next
     while block != &arena.pinned:
         if block.pins > 0 or block.kept or not arena.holds(block):
             total += lines(arena, block.nbytes) - block_memory(block).purged
@@ -761,6 +824,7 @@ cdef size_t pinned_bytes(Arena arena) noexcept:
                     export.low, arena.line)
                 export = export.next
         block = block.next
+    ndx_stripe_unlock(arena.stripe)
     return total
 
 
@@ -867,9 +931,12 @@ cdef class FileArena(BumpArena):
 
     cdef bint is_read(self) noexcept:
         """Whether any block of a past cycle still has a place in the file."""
-        cdef Block *block = self.pinned.next
-        while block != &self.pinned:
-            if self.holds(block):
-                return True
+        cdef bint found = False
+        cdef Block *block
+        ndx_stripe_lock(self.stripe)
+        block = self.pinned.next
+        while block != &self.pinned and not found:
+            found = self.holds(block)
             block = block.next
-        return False
+        ndx_stripe_unlock(self.stripe)
+        return found

@@ -53,10 +53,12 @@ static inline PyObject *ndx_object_new(PyTypeObject *type) {
 /* Free an untracked object, or keep it for reuse. */
 static inline void ndx_object_free(PyObject *object) {
     PyTypeObject *type;
+#ifndef Py_GIL_DISABLED                 /* CPython has a heap for each thread there */
     if (ndx_idle_count < ndx_idle_most) {
         ndx_idle_objects[ndx_idle_count++] = object;
         return;
     }
+#endif
     type = Py_TYPE(object);
     type->tp_free(object);
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) { Py_DECREF(type); }

@@ -1,6 +1,7 @@
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport BaseArray
+from ndx._blocks.block cimport NDX_FREE_THREADED
 from ndx._lib.layout cimport MAXOPS, Walk
 
 # The arrays (the result included) and constants of an operation. The arrays are
@@ -20,6 +21,8 @@ cdef int hold(Operands *operands) except -1
 cdef int let_go(Operands *operands) except -1
 cdef int compute_held(Operands *operands, const Walk *walk, Compute function,
                       void *arg) except -1
+cdef int compute_pinned(Operands *operands, const Walk *walk, Compute function,
+                        void *arg) except -1
 cdef int unlocked(const Operands *operands, Work function, void *arg) except -1
 cdef object view_of(const Operands *operands, int index)
 
@@ -46,6 +49,8 @@ cdef inline int compute_on(Operands *operands, const Walk *walk, Compute functio
     """Compute on operands; if `large`, without the GIL and with operands pinned."""
     if large:
         return compute_held(operands, walk, function, arg)
+    if NDX_FREE_THREADED:
+        return compute_pinned(operands, walk, function, arg)
     locate(operands)
     function(arg, operands.data, walk)
     return recheck_all(operands)

@@ -24,7 +24,9 @@ from ndx._array.storage cimport (
     BaseArray, data_of, find_loss, holds_number, own_block, strided, transient_view,
     wait_until_live,
 )
-from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
+from ndx._blocks.block cimport (
+    NDX_FREE_THREADED, Block, block_is_live, block_pin, block_unpin,
+)
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided, Walk, byte_bounds
@@ -75,11 +77,29 @@ cdef int hold(Operands *operands) except -1:
         if operands.arrays[i] != NULL and not holds_number(
                 <BaseArray>operands.arrays[i]):
             own_block(<BaseArray>operands.arrays[i])
+    if NDX_FREE_THREADED:
+        return hold_then_locate(operands)
     locate(operands)
+    pin_all(operands)
+    return 0
+
+
+cdef void pin_all(const Operands *operands) noexcept:
+    cdef int i
     for i in range(operands.count):
         if operands.arrays[i] != NULL:
             Py_INCREF(<object>operands.arrays[i])
             block_pin((<BaseArray>operands.arrays[i]).block)
+
+
+cdef int hold_then_locate(Operands *operands) except -1:
+    """Pin the arrays, then locate them: a scope that ends now sees one or the other."""
+    pin_all(operands)
+    try:
+        locate(operands)
+    except BaseException:
+        let_go(operands)
+        raise
     return 0
 
 
@@ -129,6 +149,17 @@ cdef int compute_held(Operands *operands, const Walk *walk, Compute function,
         return unlocked(operands, run_call, &call)
     finally:
         let_go(operands)
+
+
+cdef int compute_pinned(Operands *operands, const Walk *walk, Compute function,
+                        void *arg) except -1:
+    """Compute at once, with the operands pinned: other threads run without a GIL."""
+    hold(operands)
+    try:
+        function(arg, operands.data, walk)
+    finally:
+        let_go(operands)
+    return 0
 
 
 cdef int unlocked(const Operands *operands, Work function, void *arg) except -1:

@@ -3,6 +3,24 @@ from libc.stdint cimport uint64_t
 
 from ndx.backends.base cimport Backend, Memory
 
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    const bint NDX_FREE_THREADED
+    const int NDX_STRIPES
+    Py_ssize_t ndx_up_refs "ndx_up"(Py_ssize_t *count)
+    Py_ssize_t ndx_down_refs "ndx_down"(Py_ssize_t *count)
+    Py_ssize_t ndx_get_refs "ndx_get"(const Py_ssize_t *count)
+    int ndx_up_pins "ndx_up"(int *count)
+    int ndx_down_pins "ndx_down"(int *count)
+    int ndx_get_pins "ndx_get"(const int *count)
+    unsigned char ndx_get_flag "ndx_get"(const unsigned char *flag)
+    void ndx_set_flag "ndx_set"(unsigned char *flag, unsigned char value)
+    uint64_t ndx_get_time "ndx_get"(const uint64_t *time)
+    void ndx_set_time "ndx_set"(uint64_t *time, uint64_t value)
+    const uint64_t *ndx_get_clock "ndx_get"(const uint64_t *const *clock)
+    void ndx_set_clock "ndx_set"(const uint64_t **clock, const uint64_t *value)
+    void ndx_stripe_lock(int stripe)
+    void ndx_stripe_unlock(int stripe)
+
 # The clock of an arena. A block is valid while `now` equals its generation.
 cdef class Clock:
     cdef uint64_t now
@@ -31,8 +49,9 @@ cdef enum Holding:
     IN_OBJECTS                   # each of its arrays holds its elements in its object
 
 # A range of memory that arrays share, and the backend that takes it back. The GIL
-# guards all fields. There is one for each array whose elements do not lie in the object
-# itself: two lines of the cache, no more.
+# guards all fields; without it, `refs`, `pins`, `now`, `generation` and `retired` are
+# atomic, and the lock of the block's stripe guards the others. There is one for each
+# array whose elements do not lie in the object itself: two lines of the cache, no more.
 cdef struct Block:
     char *ptr
     size_t nbytes
@@ -55,7 +74,18 @@ cdef struct Block:
     unsigned char readonly
     unsigned char retired        # its scope has ended, but its range is still in use
     unsigned char kept           # it left its workspace, but its range is still there
+    unsigned char stripe         # whose lock guards the block: its arena's
     unsigned short device        # number, see `_lib.device`; 0: the CPU
+
+# What a block has held, and gives back.
+cdef struct Taken:
+    Memory memory
+    PyObject *backend            # strong
+    PyObject *memory_owner       # strong
+    char *ptr
+    uint64_t serial
+    int holding
+    int ending
 
 # Why a block's memory is released.
 cdef enum Ending:
@@ -93,12 +123,15 @@ cdef Memory block_memory(const Block *block) noexcept
 cdef Note *block_note(Block *block) noexcept
 cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
                              Memory *out)
-cdef void block_release_memory(Block *block) noexcept
+cdef void block_take_out(Block *block, Taken *taken) noexcept
+cdef void give_back(const Taken *taken) noexcept
 cdef void block_set_free(Block *block) noexcept
+cdef const uint64_t *block_hide(Block *block) noexcept
+cdef void block_wait_for_move(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
 cdef int block_close(Block *block) except -1
 cdef void block_purge(Block *block) noexcept
-cdef void block_unpin_slow(Block *block) noexcept
+cdef void block_settle(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept
 cdef bint block_is_closed(Block *block) noexcept
@@ -120,21 +153,29 @@ cdef inline uint64_t block_serial(const Block *block) noexcept:
 cdef inline PyObject *block_origin(const Block *block) noexcept:
     return NULL if block.note == NULL else block.note.origin
 
+cdef inline void block_lock(const Block *block) noexcept nogil:
+    ndx_stripe_lock(block.stripe)
+
+cdef inline void block_unlock(const Block *block) noexcept nogil:
+    ndx_stripe_unlock(block.stripe)
+
 cdef inline bint block_is_live(const Block *block) noexcept:
-    return block.now[0] == block.generation
+    return ndx_get_time(ndx_get_clock(&block.now)) == ndx_get_time(&block.generation)
+
+cdef inline bint block_is_used(const Block *block) noexcept:
+    """Whether an operation computes on a block, or foreign code may read it."""
+    return ndx_get_pins(&block.pins) > 0 or block.exports != NULL
 
 cdef inline void block_incref(Block *block) noexcept:
-    block.refs += 1
+    ndx_up_refs(&block.refs)
 
 cdef inline void block_decref(Block *block) noexcept:
-    block.refs -= 1
-    if block.refs == 0:
+    if ndx_down_refs(&block.refs) == 0:
         block_free(block)
 
 cdef inline void block_pin(Block *block) noexcept:
-    block.pins += 1
+    ndx_up_pins(&block.pins)
 
 cdef inline void block_unpin(Block *block) noexcept:
-    block.pins -= 1
-    if block.pins == 0 and block.retired:
-        block_unpin_slow(block)
+    if ndx_down_pins(&block.pins) == 0 and ndx_get_flag(&block.retired):
+        block_settle(block)

@@ -4,7 +4,11 @@ A block is out of band (it never lies in the memory that it describes). It count
 the arrays that share it, the operations that compute on it, and the exports that
 foreign code may read, so that no range is recycled while any of these is alive.
 
-Everything here runs under the GIL, which guards all fields of all blocks.
+Everything here runs with the GIL, which guards all fields of all blocks. Without a GIL,
+counts are atomic, and a lock guards the rest: that of the block's stripe, which is its
+arena's. What is given back is taken out of the block with the lock, and given back
+without it. A block whose last reference is gone waits for the lock in order to leave its
+arena, which so meets blocks of no references, and lets them be.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -22,6 +26,31 @@ from ndx._lib import caches
 cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
 
+cdef extern from *:
+    """
+    #include "ndx/internal/free_threading.h"
+    #ifdef Py_GIL_DISABLED
+    ndx_stripe ndx_stripes[NDX_STRIPES];
+    static void ndx_lock_stripes(void) {
+        int i;
+        for (i = 0; i < NDX_STRIPES; i++) { ndx_stripe_lock(i); }
+    }
+    static void ndx_unlock_stripes(void) {
+        int i;
+        for (i = 0; i < NDX_STRIPES; i++) { ndx_stripe_unlock(i); }
+    }
+    static int ndx_guard_stripes(void) {
+        return ndx_at_fork(ndx_lock_stripes, ndx_unlock_stripes);
+    }
+    #else
+    static int ndx_guard_stripes(void) { return 0; }
+    #endif
+    """
+    int ndx_guard_stripes() nogil
+
+if ndx_guard_stripes() != 0:
+    raise MemoryError("ndx: no memory to register its fork handlers")
+
 # Clocks of blocks outside of workspaces, of closed blocks, and of blocks whose file
 # can't be read.
 cdef uint64_t always = 0
@@ -31,6 +60,9 @@ cdef uint64_t lost = 1
 # Clock of blocks on a device. It never equals a generation, so the CPU's code refuses
 # them at no extra cost. `block_is_usable` compares their own clock.
 cdef uint64_t off_host = <uint64_t>-1
+
+# Clock of blocks that are being moved: a check takes the slow path, which waits.
+cdef uint64_t moving = <uint64_t>-1
 
 # Clock of blocks that a device is still reading. It never equals a generation, so every
 # check takes the slow path, which waits.
@@ -108,6 +140,7 @@ cdef Block *block_blank() except NULL:
 cdef inline Block *blank() noexcept:
     global idle_blocks, idle_block_count
     cdef Block *block = idle_blocks
+    # Without a GIL nothing is kept: CPython's allocator has a heap for each thread.
     if block != NULL:
         idle_blocks = <Block *>block.cookie
         idle_block_count -= 1
@@ -134,7 +167,9 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
     # A borrowed reference: an owned one would be counted up and down for each array.
     cdef PyObject *server = <PyObject *>backend
     cdef Backend other
-    if 0 < nbytes <= room and backend.take_cell(nbytes):
+    # Without a GIL an array can't move its elements out of its object, as `own_block`
+    # does, while another thread reads them.
+    if not NDX_FREE_THREADED and 0 < nbytes <= room and backend.take_cell(nbytes):
         return shared_by_objects(backend, nbytes)
     if nbytes:
         reason = backend.allocate(nbytes, zero, &memory)
@@ -227,7 +262,7 @@ cdef void block_discard(Block *block) noexcept:
         # A str: nothing runs at its end.
         Py_XDECREF(note.origin)
         PyMem_Free(note)
-    if idle_block_count < IDLE:
+    if not NDX_FREE_THREADED and idle_block_count < IDLE:
         block.cookie = idle_blocks
         idle_blocks = block
         idle_block_count += 1
@@ -273,46 +308,51 @@ cdef int ending_of(Block *block) noexcept:
     return DROPPED if block_is_usable(block) else SCOPE_END
 
 
-cdef void block_release_memory(Block *block) noexcept:
-    """Give the memory of a block back; the block itself stays."""
-    cdef PyObject *backend = block.backend
-    cdef PyObject *memory_owner = block.memory_owner
-    cdef Memory memory = block_memory(block)
-    cdef char *ptr = block.ptr
-    cdef int holding = block.holding
-    cdef uint64_t serial = block_serial(block)
+cdef void block_take_out(Block *block, Taken *taken) noexcept:
+    """Take what a block holds out of it, to be given back without the lock."""
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
-    cdef int ending = ending_of(block) if serial else DROPPED
+    taken.memory = block_memory(block)
+    taken.backend = block.backend
+    taken.memory_owner = block.memory_owner
+    taken.ptr = block.ptr
+    taken.holding = block.holding
+    taken.serial = block_serial(block)
+    taken.ending = ending_of(block) if taken.serial else DROPPED
     # The block lets go of its backend and its owner of memory first: both may run
     # Python.
     block.backend = NULL
     block.memory_owner = NULL
     block.ptr = NULL
     block.holding = NOT_OWN
-    if serial:
+    if taken.serial:
         block.note.serial = 0
-    if backend != NULL:
+
+
+cdef void give_back(const Taken *taken) noexcept:
+    """Give back what a block has held."""
+    cdef Memory memory = taken.memory
+    if taken.backend != NULL:
         # Arrays without elements have a backend, but nothing of it.
         if memory.ptr != NULL:
             untrace(memory.ptr)
-            (<Backend>backend).release(&memory)
-        elif holding == OWN_CELL:
-            (<Backend>backend).give_cell(ptr, memory.nbytes)
-        elif holding == IN_OBJECTS:
-            (<Backend>backend).cells = NULL
-        Py_DECREF(<object>backend)
-    if holding == OWN_CELL:
+            (<Backend>taken.backend).release(&memory)
+        elif taken.holding == OWN_CELL:
+            (<Backend>taken.backend).give_cell(taken.ptr, memory.nbytes)
+        elif taken.holding == IN_OBJECTS:
+            (<Backend>taken.backend).cells = NULL
+        Py_DECREF(<object>taken.backend)
+    if taken.holding == OWN_CELL:
         PyMem_Free(memory.cookie)
-    Py_XDECREF(memory_owner)
-    if serial != 0:
-        observers.ended(serial, ending)
+    Py_XDECREF(taken.memory_owner)
+    if taken.serial != 0:
+        observers.ended(taken.serial, taken.ending)
 
 
 cdef void block_set_free(Block *block) noexcept:
     """Take a block out of its workspace: no scope reclaims the block from now on."""
     cdef PyObject *clock = block.clock
-    block.now = &off_host if block.device else &always
-    block.generation = 0
+    ndx_set_time(&block.generation, 0)
+    ndx_set_clock(&block.now, &off_host if block.device else &always)
     block.clock = NULL
     Py_XDECREF(clock)
     if block_serial(block):
@@ -321,18 +361,41 @@ cdef void block_set_free(Block *block) noexcept:
 
 cdef void block_free(Block *block) noexcept:
     """Take back all that a block holds, once its last reference is gone."""
-    cdef PyObject *parent = block.parent
-    cdef PyObject *clock = block.clock
+    cdef PyObject *parent
+    cdef PyObject *clock
+    cdef Taken taken
+    cdef bint holds
+    block_lock(block)
+    parent = block.parent
+    clock = block.clock
     if parent != NULL:
         (<BlockParent>parent).block_freed(block)
         block.parent = NULL
     # Most blocks lie in their owner's memory, and have none of their own.
-    if block.holding or block.backend != NULL or block.memory_owner != NULL \
-            or block_serial(block):
-        block_release_memory(block)
+    holds = block.holding or block.backend != NULL or block.memory_owner != NULL \
+        or block_serial(block)
+    if holds:
+        block_take_out(block, &taken)
+    block_unlock(block)
+    if holds:
+        give_back(&taken)
     block_discard(block)
     Py_XDECREF(parent)
     Py_XDECREF(clock)
+
+
+cdef const uint64_t *block_hide(Block *block) noexcept:
+    """Let checks of a block wait for its lock, which is held; return its clock."""
+    cdef const uint64_t *now = block.now
+    ndx_set_clock(&block.now, &moving)
+    return now
+
+
+cdef void block_wait_for_move(Block *block) noexcept:
+    """Wait until a block that another thread moves has arrived."""
+    if NDX_FREE_THREADED and block.now == &moving:
+        block_lock(block)
+        block_unlock(block)
 
 
 cdef bint block_is_closed(Block *block) noexcept:
@@ -395,35 +458,54 @@ cdef void block_lose(Block *block) noexcept:
 
 cdef int block_close(Block *block) except -1:
     """Free the memory of a live block now, for all arrays that share it."""
-    cdef PyObject *parent = block.parent
+    cdef PyObject *parent
+    cdef const uint64_t *now
+    cdef bint computes
+    cdef Taken taken
+    block_lock(block)
     if block_is_closed(block):
+        block_unlock(block)
         return 0
-    if block.pins > 0 or block.exports != NULL:
+    # Hidden first: an operation that begins now waits, or is seen.
+    now = block_hide(block)
+    if block_is_used(block):
+        computes = block.pins > 0
+        ndx_set_clock(&block.now, now)
+        block_unlock(block)
         raise BufferError(
             "the array can't be closed: "
-            + ("an operation computes on it" if block.pins > 0 else
+            + ("an operation computes on it" if computes else
                "a NumPy view, a buffer or a DLPack capsule of it is alive")
             + "; close it when that is gone")
-    block.now = &closed
-    block.generation = 0
+    ndx_set_time(&block.generation, 0)
+    ndx_set_clock(&block.now, &closed)
+    parent = block.parent
     if parent != NULL:
         (<BlockParent>parent).block_freed(block)
         block.parent = NULL
-    block_release_memory(block)
+    block_take_out(block, &taken)
+    block_unlock(block)
+    give_back(&taken)
     Py_XDECREF(parent)
     return 0
 
 
 cdef void block_settle(Block *block) noexcept:
     """Return a retired block's range to its owner, if its last use has just ended."""
-    cdef PyObject *parent = block.parent
-    if block.pins > 0 or block.exports != NULL or not block.retired:
+    cdef PyObject *parent
+    cdef Taken taken
+    block_lock(block)
+    if block_is_used(block) or not block.retired:
+        block_unlock(block)
         return
     block.retired = False
+    parent = block.parent
     if parent != NULL:
         (<BlockParent>parent).block_idle(block)
         block.parent = NULL
-    block_release_memory(block)
+    block_take_out(block, &taken)
+    block_unlock(block)
+    give_back(&taken)
     Py_XDECREF(parent)
 
 
@@ -450,10 +532,6 @@ cdef void block_purge(Block *block) noexcept:
     block.note.purged = memory.purged
 
 
-cdef void block_unpin_slow(Block *block) noexcept:
-    block_settle(block)
-
-
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
     """Record that foreign code may read [low, high) of a block; hold the block."""
     global idle_exports, idle_export_count
@@ -469,10 +547,12 @@ cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
     export.low = low
     export.high = high
     export.prev = NULL
+    block_lock(block)
     export.next = block.exports
     if block.exports != NULL:
         block.exports.prev = export
     block.exports = export
+    block_unlock(block)
     block_incref(block)
     return export
 
@@ -481,13 +561,15 @@ cdef void export_free(Export *export) noexcept:
     """Forget an export, which the foreign code no longer reads."""
     global idle_exports, idle_export_count
     cdef Block *block = export.block
+    block_lock(block)
     if export.prev != NULL:
         export.prev.next = export.next
     else:
         block.exports = export.next
     if export.next != NULL:
         export.next.prev = export.prev
-    if idle_export_count < IDLE:
+    block_unlock(block)
+    if not NDX_FREE_THREADED and idle_export_count < IDLE:
         export.next = idle_exports
         idle_exports = export
         idle_export_count += 1

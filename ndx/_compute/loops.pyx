@@ -22,6 +22,7 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, INT64, KIND_COMPLEX, KIND_INT,
     NDTYPES, UINT64, dtype_object, itemsize_of, kind_of,
 )
+from ndx._lib.interpreter cimport ndx_keep_for_ever
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
 
@@ -521,6 +522,7 @@ cdef class Ufunc:
         for dtype in range(NDTYPES):
             self.loops[dtype].in_dtype = UNKNOWN
         self.mixed[0].in_dtype = self.mixed[1].in_dtype = UNKNOWN
+        ndx_keep_for_ever(self)
 
     cdef int find(self, int dtype) except -1:
         """Find the loop for operands that were promoted to one dtype."""

@@ -6,6 +6,7 @@ import os
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
+from ndx._lib.interpreter cimport ndx_keep_for_ever
 from ndx._lib.numpy_allocator cimport switch_all_numpy
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend, devices
@@ -77,6 +78,7 @@ cdef void drop_entry(Entry entry) noexcept:
 
 
 variable = PyContextVar_New("ndx.context", NULL)
+ndx_keep_for_ever(variable)
 cdef Backend default_backend     # of the CPU's arrays
 cdef Backend default_place       # of new arrays: the same, or one of a device
 cdef PlainNumpy default_numpy    # allocates NumPy's arrays; None: NumPy itself

@@ -4,6 +4,9 @@ from libc.stdint cimport uint64_t
 cdef extern from "ndx/internal/thread_state.h":
     PyObject *ndx_context() noexcept
 
+cdef extern from "ndx/internal/free_threading.h":
+    void ndx_keep_for_ever(object x) noexcept
+
 # The running thread, task and function. The pointers are only compared.
 cdef struct Here:
     PyObject *home               # of the task, or of a thread outside of tasks

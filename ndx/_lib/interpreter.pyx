@@ -31,6 +31,14 @@ cdef extern from "Python.h":
     PyThreadState *PyInterpreterState_ThreadHead(PyInterpreterState *state) noexcept
 
 
+def keep_for_ever(x):
+    """Let threads use an object without counting their references, if there is no GIL.
+
+    It stays until the process ends.
+    """
+    ndx_keep_for_ever(x)
+
+
 def _context_address():
     return <size_t>ndx_context()
 

@@ -16,7 +16,7 @@ import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
-from ndx._blocks.block cimport Block, block_is_usable
+from ndx._blocks.block cimport Block, block_incref, block_is_usable
 from ndx._context.context cimport (
     Entry, Scope, drop_entry, is_here, outer_backend, placing_backend,
 )
@@ -128,6 +128,7 @@ cdef int rescue_from(Arena arena, object result) except -1:
     try:
         for x in found.values():
             blocks[count] = x.block
+            block_incref(x.block)
             count += 1
         arena.move_out(blocks, count, outer_backend())
     finally:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ndx._lib.device import KINDS, find_device, kind_named
 from ndx._lib.errors import DeviceError
+from ndx._lib.interpreter import keep_for_ever
 from ndx._lib.options import option_error, options_of
 from ndx.backends import _gpus
 from ndx.backends._environment import (
@@ -174,6 +175,8 @@ def get(backend: BackendLike, **options: BackendOptions) -> Backend:
         # Without a lock, since factories run code of others: of several threads that
         # make one, the first to be done has made the shared one.
         found = _shared.setdefault(backend, _create_shared(backend))
+        if backend in BUILTIN:
+            keep_for_ever(found)
     return found
 
 

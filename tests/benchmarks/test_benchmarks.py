@@ -53,6 +53,16 @@ def test_doors_run_the_examples_of_their_page():
     ndx.memory.destroy_all()
 
 
+def test_threads_on_small_arrays(capsys, monkeypatch):
+    threads = load("threads")
+    monkeypatch.setattr(threads, "SIZES", (10,))
+    monkeypatch.setattr("sys.argv", ["threads.py", "--quick"])
+    assert threads.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(threads.KINDS)
+    assert all(float(line.split()[-1]) > 0 for line in lines[2:])
+
+
 @posix
 def test_readers_of_large_files_are_right(tmp_path):
     benchmark = load("larger_than_ram")

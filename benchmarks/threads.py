@@ -1,0 +1,145 @@
+"""Time several threads on small arrays: how much more do they do than one?
+
+    PYTHON_GIL=0 python3.13t benchmarks/threads.py [--threads 2] [--quick] [--check]
+
+Each thread computes on arrays of its own, in a workspace of its own or without one. A
+row shows the time of an operation in one thread, and the median of how many times the
+work of one so many threads did: with the GIL no more than 1. NumPy is measured in the
+same run.
+
+``--check`` exits with 1 if threads in workspaces of their own do less than 0.9 of what
+so many should.
+"""
+
+import argparse
+import sys
+import threading
+import time
+from statistics import median
+
+import numpy as np
+
+import ndx
+
+TARGET = 0.9
+SIZES = (10, 50, 1000)
+INSIDE = 20  # operations of a scope
+
+
+def in_workspaces(n):
+    """Return work of arithmetic in a workspace of the thread's own."""
+
+    def work(count):
+        workspace = ndx.workspace("of this thread")
+        x = ndx.ones(n)
+        for _ in range(count // INSIDE):
+            with workspace:
+                for _ in range(INSIDE):
+                    x * 0.5 + 1
+
+    return work
+
+
+def arithmetic(namespace):
+    """Return what makes work of arithmetic on one array."""
+
+    def make(n):
+        def work(count):
+            x = namespace.ones(n)
+            for _ in range(count):
+                x * 0.5 + 1
+
+        return work
+
+    return make
+
+
+def slices(n):
+    """Return work of slices."""
+
+    def work(count):
+        x = ndx.ones(n)
+        for _ in range(count):
+            x[1:5]
+
+    return work
+
+
+def sums(n):
+    """Return work of reductions in a workspace of the thread's own."""
+
+    def work(count):
+        workspace = ndx.workspace("of this thread")
+        x = ndx.ones(n)
+        for _ in range(count // INSIDE):
+            with workspace:
+                for _ in range(INSIDE):
+                    ndx.sum(x)
+
+    return work
+
+
+KINDS = {
+    "x * 0.5 + 1 in workspaces": in_workspaces,
+    "sum(x) in workspaces": sums,
+    "x[1:5]": slices,
+    "x * 0.5 + 1": arithmetic(ndx),
+    "x * 0.5 + 1 of NumPy": arithmetic(np),
+}
+
+
+def seconds(work, count, threads):
+    """Return how long threads take that do some work at the same time."""
+    barrier = threading.Barrier(threads + 1)
+
+    def run():
+        work(INSIDE)
+        barrier.wait()
+        work(count)
+        barrier.wait()
+
+    started = [threading.Thread(target=run) for _ in range(threads)]
+    for each in started:
+        each.start()
+    barrier.wait()
+    begin = time.perf_counter()
+    barrier.wait()
+    found = time.perf_counter() - begin
+    for each in started:
+        each.join()
+    return found
+
+
+def measure(work, count, threads, repeats):
+    """Return nanoseconds of one thread's operation, and the gain of several threads."""
+    alone, gains = [], []
+    for _ in range(repeats):
+        one = seconds(work, count, 1)
+        gains.append(threads * one / seconds(work, count, threads))
+        alone.append(one / count * 1e9)
+    return median(alone), median(gains)
+
+
+def main():
+    """Print a table; return whether targets are met."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--threads", type=int, default=2, help="how many")
+    parser.add_argument("--quick", action="store_true", help="fewer, shorter runs")
+    parser.add_argument("--check", action="store_true", help="fail below the target")
+    options = parser.parse_args()
+    count, repeats = (2_000, 3) if options.quick else (40_000, 5)
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    print(f"{options.threads} threads, {'with' if gil else 'without'} the GIL")
+    print(f"{'':26} {'elements':>8} {'ns':>8} {'gain':>6}")
+    good = True
+    for name, make in KINDS.items():
+        for n in SIZES:
+            ns, gain = measure(make(n), count, options.threads, repeats)
+            wanted = TARGET * options.threads if "in workspaces" in name else 0
+            good &= gain >= wanted
+            print(f"{name:26} {n:8} {ns:8.0f} {gain:6.2f}", flush=True)
+    return good or not options.check
+
+
+if __name__ == "__main__":
+    sys.exit(not main())

@@ -1,0 +1,57 @@
+/* What the GIL guards, where there is one; without it, atomic words and locks.
+ *
+ * A lock is for a section of a few dozen instructions that runs no Python. There are as
+ * many as stripes: arenas take them in turn, so that threads with arenas of their own do
+ * not wait for one another. They are held across a fork. */
+#ifndef NDX_FREE_THREADING_H
+#define NDX_FREE_THREADING_H
+
+#include <Python.h>
+
+#include <ndx/lock.h>
+
+#define NDX_STRIPES 64
+
+#ifdef Py_GIL_DISABLED
+#define NDX_FREE_THREADED 1
+/* All threads see these in one order: a thread that counts an operation, and then looks
+ * whether the block is live, and one that ends the scope, and then looks whether there
+ * are operations, can't both be late. */
+#define ndx_get(word) __atomic_load_n(word, __ATOMIC_SEQ_CST)
+#define ndx_set(word, value) __atomic_store_n(word, value, __ATOMIC_SEQ_CST)
+#define ndx_up(count) __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST)
+#define ndx_down(count) __atomic_sub_fetch(count, 1, __ATOMIC_SEQ_CST)
+
+typedef struct {
+    ndx_lock lock;
+    char apart[60];                        /* a cache line each */
+} ndx_stripe;
+
+extern ndx_stripe ndx_stripes[NDX_STRIPES];
+
+/* Threads that count references to one object wait for one another's caches. What stays
+ * until the process ends is not counted: CPython takes an object of so many references for
+ * immortal. */
+static inline void ndx_keep_for_ever(PyObject *object) {
+    Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
+}
+
+static inline void ndx_stripe_lock(int stripe) {
+    ndx_lock_acquire(&ndx_stripes[stripe].lock);
+}
+static inline void ndx_stripe_unlock(int stripe) {
+    ndx_lock_release(&ndx_stripes[stripe].lock);
+}
+#else
+#define NDX_FREE_THREADED 0
+#define ndx_get(word) (*(word))
+#define ndx_set(word, value) ((void)(*(word) = (value)))
+#define ndx_up(count) (++*(count))
+#define ndx_down(count) (--*(count))
+
+static inline void ndx_keep_for_ever(PyObject *object) { (void)object; }
+static inline void ndx_stripe_lock(int stripe) { (void)stripe; }
+static inline void ndx_stripe_unlock(int stripe) { (void)stripe; }
+#endif
+
+#endif

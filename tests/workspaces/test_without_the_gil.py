@@ -1,0 +1,162 @@
+"""Threads that share arrays and scopes at once, without the GIL where Python can.
+
+Elsewhere the same programs run with the GIL.
+"""
+
+import os
+import sysconfig
+
+import pytest
+from helpers.commands import run_python
+
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+ROUNDS = int(os.environ.get("NDX_EXAMPLES", "20")) * 100
+
+START = f"""if True:
+    import queue, threading
+    import numpy as np
+    import ndx
+    ROUNDS = {ROUNDS}
+    over = threading.Event()
+    box = [None]
+    def run(*functions):
+        raised = []
+        def guarded(function):
+            try:
+                function()
+            except BaseException as error:
+                raised.append(error)
+                over.set()
+        threads = [
+            threading.Thread(target=guarded, args=(each,)) for each in functions
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        if raised:
+            raise raised[0]
+"""
+
+PROGRAMS = {
+    "each thread has a workspace of its own": """
+    def work():
+        workspace = ndx.workspace("own")
+        for _ in range(ROUNDS):
+            with workspace:
+                x = ndx.ones(50) * 0.5 + 1
+                assert float(ndx.sum(x)) == 75
+    run(work, work, work)
+    """,
+    "threads read one array": """
+    x = ndx.arange(1000, dtype=ndx.float64)
+    def read():
+        for _ in range(ROUNDS):
+            assert float(ndx.sum(x + 1)) == 500500
+    run(read, read, read)
+    """,
+    "threads view and export one array": """
+    x = ndx.arange(1000, dtype=ndx.float64)
+    def view():
+        for i in range(ROUNDS):
+            assert np.asarray(x[i % 500:])[0] == i % 500
+    def export():
+        for _ in range(ROUNDS):
+            with memoryview(x[::2]) as buffer:
+                assert buffer.shape == (500,)
+    run(view, export, view, export)
+    """,
+    "an array is closed while another thread reads it": """
+    def once():
+        x = ndx.ones(500)
+        def read():
+            try:
+                for _ in range(50):
+                    assert float(ndx.sum(x)) == 500
+            except ndx.StaleArrayError:
+                pass
+        def close():
+            for _ in range(20):
+                try:
+                    return x.close()
+                except BufferError:
+                    pass
+        run(read, close)
+    for _ in range(ROUNDS // 50):
+        once()
+    """,
+    "a scope ends while another thread reads its array": """
+    def own():
+        workspace = ndx.workspace("own")
+        for i in range(ROUNDS):
+            with workspace:
+                box[0] = ndx.full(200, float(i))
+                box[0] + 1
+        over.set()
+    def read():
+        while not over.is_set():
+            x = box[0]
+            try:
+                if x is not None:
+                    low, high = float(ndx.min(x)), float(ndx.max(x))
+                    assert low == high, (low, high)
+            except ndx.StaleArrayError:
+                pass
+    run(own, read)
+    """,
+    "another thread drops the arrays of a scope": """
+    given = queue.SimpleQueue()
+    def own():
+        workspace = ndx.workspace("own", POLICY)
+        for _ in range(ROUNDS):
+            with workspace:
+                for _ in range(3):
+                    given.put(ndx.ones(100))
+        given.put(None)
+    def drop():
+        while (x := given.get()) is not None:
+            try:
+                x + 1
+            except ndx.StaleArrayError:
+                pass
+            del x
+    run(own, drop)
+    """,
+    "arrays leave a scope while another thread reads them": """
+    def own():
+        workspace = ndx.workspace("own", escape="detach")
+        for i in range(ROUNDS):
+            with workspace:
+                box[0] = ndx.full(300, float(i))
+            assert float(box[0][5]) == i
+        over.set()
+    def read():
+        while not over.is_set():
+            x = box[0]
+            if x is not None:
+                low, high = float(ndx.min(x)), float(ndx.max(x))
+                assert low == high, (low, high)
+    run(own, read)
+    """,
+    "small arrays of all threads": """
+    def work():
+        for _ in range(ROUNDS):
+            y = ndx.arange(20, dtype=ndx.float64) * 2 + 1
+            assert float(y[3:7][0]) == 7
+            assert y.tolist()[:2] == [1, 3]
+    run(work, work, work, work)
+    """,
+}
+PROGRAMS["another thread drops planned arrays"] = PROGRAMS[
+    "another thread drops the arrays of a scope"
+].replace("POLICY", 'learn="liveness"')
+PROGRAMS["another thread drops the arrays of a scope"] = PROGRAMS[
+    "another thread drops the arrays of a scope"
+].replace(", POLICY", "")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_threads_share(name):
+    environment = {"PYTHON_GIL": "0"} if FREE_THREADED else {}
+    code = START + PROGRAMS[name] + "\n    print('done')"
+    assert run_python(code, environment=environment) == "done\n"
