@@ -545,8 +545,8 @@ cdef class Arena(Watcher):
         """Let blocks of this cycle leave: copy those in the chunk to a backend.
 
         It takes over a reference to each block of the caller's: to obtain memory may
-        run Python, which may drop arrays. Exported blocks stay where they are and keep their ranges; so do all blocks if
-        there is no memory for all copies.
+        run Python, which may drop arrays. Exported blocks stay where they are and keep
+        their ranges; so do all blocks if there is no memory for all copies.
         """
         cdef Move *moves = <Move *>PyMem_RawMalloc(max(1, count) * sizeof(Move))
         cdef Py_ssize_t i, made = 0

@@ -7,8 +7,8 @@ foreign code may read, so that no range is recycled while any of these is alive.
 Everything here runs with the GIL, which guards all fields of all blocks. Without a GIL,
 counts are atomic, and a lock guards the rest: that of the block's stripe, which is its
 arena's. What is given back is taken out of the block with the lock, and given back
-without it. A block whose last reference is gone waits for the lock in order to leave its
-arena, which so meets blocks of no references, and lets them be.
+without it. A block whose last reference is gone waits for the lock in order to leave
+its arena, which so meets blocks of no references, and lets them be.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
