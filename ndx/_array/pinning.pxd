@@ -1,7 +1,7 @@
 from cpython.object cimport PyObject
 
-from ndx._array.storage cimport BaseArray
-from ndx._blocks.block cimport NDX_FREE_THREADED
+from ndx._array.storage cimport BaseArray, require_intact_file, require_live
+from ndx._blocks.block cimport NDX_FREE_THREADED, block_unpin
 from ndx._lib.layout cimport MAXOPS, Walk
 
 # The arrays (the result included) and constants of an operation. The arrays are
@@ -43,6 +43,26 @@ cdef inline void put_same(Operands *operands, const Operands *others,
     operands.arrays[operands.count] = others.arrays[index]
     operands.data[operands.count] = others.data[index]
     operands.count += 1
+
+cdef int pin_live(BaseArray x) except -1
+
+# For a few elements that are read or written at once, without Python: what begins is
+# ended. With a GIL a check is enough.
+cdef inline int begin_use(BaseArray x) except -1:
+    """Check that an array is valid, and stays where it is until `end_use`."""
+    return pin_live(x) if NDX_FREE_THREADED else require_live(x)
+
+cdef inline int end_use(BaseArray x) except -1:
+    if NDX_FREE_THREADED:
+        block_unpin(x.block)
+    return require_intact_file(x)
+
+cdef inline int begin_all(Operands *operands) except -1:
+    """Locate operands, which stay where they are until `end_all`."""
+    return hold(operands) if NDX_FREE_THREADED else locate(operands)
+
+cdef inline int end_all(Operands *operands) except -1:
+    return let_go(operands) if NDX_FREE_THREADED else recheck_all(operands)
 
 cdef inline int compute_on(Operands *operands, const Walk *walk, Compute function,
                            void *arg, bint large) except -1:

@@ -59,6 +59,18 @@ cdef int locate(Operands *operands) except -1:
     return 0
 
 
+cdef int pin_live(BaseArray x) except -1:
+    """Pin an array, if it is valid: then no scope that ends can reuse its memory."""
+    block_pin(x.block)
+    if not block_is_live(x.block):
+        try:
+            wait_until_live(x)
+        except BaseException:
+            block_unpin(x.block)
+            raise
+    return 0
+
+
 cdef int recheck_all(const Operands *operands) except -1:
     """Raise if the file of an operand could not be read."""
     cdef int i

@@ -7,7 +7,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport engine_for, engine_of
 from ndx._array.pinning cimport (
-    Operands, compute_on, hold, let_go, locate, put, put_constant,
+    Operands, begin_all, compute_on, end_all, hold, let_go, locate, put, put_constant,
     recheck_all, view_of,
 )
 from ndx._array.storage cimport (
@@ -282,16 +282,16 @@ cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
     put(&operands, x)
     put(&operands, out)
     if plain:
-        locate(&operands)
+        begin_all(&operands)
         memmove(operands.data[1], operands.data[0], nbytes)
-        return recheck_all(&operands)
+        return end_all(&operands)
     if is_new and x.ndim == 1 and out.dtype == x.dtype and nbytes < LARGE:
-        locate(&operands)
+        begin_all(&operands)
         how.cast = NULL
         how.itemsize = itemsize_of[x.dtype]
         transfer_block(&how, operands.data[1], 0, out.strides[0], operands.data[0], 0,
                        x.strides[0], 1, x.size)
-        return recheck_all(&operands)
+        return end_all(&operands)
     if x.size == 1 and out.dtype == x.dtype and x.ndim <= out.ndim:
         return fill_all(&operands, out)
     walks = walk_copy(out, x, &walk)

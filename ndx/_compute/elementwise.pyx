@@ -13,14 +13,14 @@ import numpy as np
 
 from ndx._array.dispatch cimport answer, engine_for, is_on_device
 from ndx._array.pinning cimport (
-    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
+    Operands, begin_all, compute_on, end_all, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport (
     BaseArray, as_number, data_of, from_numpy, has_shape, holds_number, is_array,
     new_array, new_like, new_number, require_intact_file, require_live, require_usable,
     require_writeable, same_view, set_layout, strided,
 )
-from ndx._blocks.block cimport block_is_live
+from ndx._blocks.block cimport NDX_FREE_THREADED, block_is_live
 from ndx._compute.aliasing cimport overlaps
 from ndx._compute.copies cimport can_store, cast, copy, copy_into, store_constant
 from ndx._compute.costs cimport LARGE
@@ -419,7 +419,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             if b is None:
                 steps[1] = 0
             steps[2] = itemsize_of[loop.out_dtype]
-        if size >= LARGE:
+        if size >= LARGE or NDX_FREE_THREADED and size:
             run_flat(ufunc, loop, a, b, scalar, result, steps)
         elif size:
             # The allocation may have run Python. From here on, no Python runs.
@@ -479,9 +479,10 @@ cdef object pair(Ufunc ufunc, object x1, object x2):
     put_inputs(&operands, ufunc, a, b, value)
     put(&operands, result)
     put(&operands, second)
-    locate(&operands)
+    begin_all(&operands)
     size = result.size
     if first.size != size or b is not None and b.size != size:
+        end_all(&operands)
         return NotImplemented
     for op in range(operands.count):
         args[op] = operands.data[op]
@@ -489,7 +490,7 @@ cdef object pair(Ufunc ufunc, object x1, object x2):
             else itemsize_of[(<BaseArray>operands.arrays[op]).dtype]
     if size:
         loop.function(args, &size, steps, loop.data)
-    recheck_all(&operands)
+    end_all(&operands)
     return result, second
 
 

@@ -10,10 +10,9 @@ from libc.stdint cimport (
 import numpy as np
 
 from ndx._array.dispatch cimport answer, engine_of
-from ndx._array.pinning cimport Operands, locate, put, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, begin_use, end_all, end_use, put
 from ndx._array.storage cimport (
-    BaseArray, block_nbytes, data_of, numpy_view, require_intact_file, require_live,
-    require_usable,
+    BaseArray, block_nbytes, data_of, numpy_view, require_intact_file, require_usable,
 )
 from ndx._blocks.block cimport Clock, block_is_closed, block_is_lost, block_is_usable
 from ndx._files.mapping cimport mapping_name
@@ -83,9 +82,9 @@ cdef object read_at(BaseArray x, Py_ssize_t index):
     cdef Operands operands
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
+    begin_all(&operands)
     value = read_as(x.dtype, operands.data[0] + index * x.strides[0])
-    recheck_all(&operands)
+    end_all(&operands)
     return value
 
 
@@ -97,22 +96,22 @@ cdef list list_of(BaseArray x):
     cdef Py_ssize_t i
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
+    begin_all(&operands)
     for i in range(x.size):
         # Numbers are made without running Python.
         value = read_as(x.dtype, operands.data[0] + i * x.strides[0])
         Py_INCREF(value)
         PyList_SET_ITEM(found, i, value)
-    recheck_all(&operands)
+    end_all(&operands)
     return found
 
 
 cdef object read_scalar(BaseArray x):
     if x.block.device:
         x = readable(x)
-    require_live(x)
+    begin_use(x)
     value = read_as(x.dtype, data_of(x))
-    require_intact_file(x)
+    end_use(x)
     return value
 
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndx._array.dispatch cimport answer, engine_for
+from ndx._array.pinning cimport begin_use, end_use
 from ndx._array.storage cimport (
     BaseArray, data_of, holds_number, is_array, new_number, new_view, numpy_view,
-    require_intact_file, require_live, require_usable, require_writeable, same_view,
-    set_layout,
+    require_usable, require_writeable, same_view, set_layout,
 )
 from ndx._compute.copies cimport can_store, cast, copy, fill_with
 from ndx._compute.elementwise cimport is_scalar
@@ -240,13 +240,13 @@ cdef BaseArray element(BaseArray x, Py_ssize_t offset):
         return copy(result)
     result = new_number(x.dtype)
     # Checked only after the allocation, which may run Python, which may end the scope.
-    require_live(x)
+    begin_use(x)
     if itemsize == 8:
         # A memcpy of constant size is one instruction.
         memcpy(result.dims, data_of(x) + offset, 8)
     else:
         memcpy(result.dims, data_of(x) + offset, itemsize)
-    require_intact_file(x)
+    end_use(x)
     return result
 
 
@@ -461,21 +461,21 @@ cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
 
 cdef int read_element(BaseArray x, char *value) except -1:
     """Copy the one element of an array on the host."""
-    require_live(x)
+    begin_use(x)
     memcpy(value, data_of(x), itemsize_of[x.dtype])
-    return require_intact_file(x)
+    return end_use(x)
 
 
 cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except -1:
     """Write an element on the host at an offset."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     # Checked only now: reading the key may have run Python, which may end the scope.
-    require_live(x)
+    begin_use(x)
     if itemsize == 8:
         memcpy(data_of(x) + offset, value, 8)
     else:
         memcpy(data_of(x) + offset, value, itemsize)
-    require_intact_file(x)
+    end_use(x)
     return 0
 
 
