@@ -496,7 +496,7 @@ def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     ----------
     function : callable
         Of arrays, Python scalars, strings and other objects. Its steps may be operators
-        and elementwise functions of ndx, NumPy or `ndx.numpy`, `where`, `clip`,
+        and elementwise functions of ndx, NumPy or `ndx.numpy`, `where`, `ndx.clip`,
         `astype`, slices, assignments to slices and in place, and the reductions `sum`,
         `mean`, `max`, `min`, `any` and `all`.
 
