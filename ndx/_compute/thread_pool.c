@@ -45,6 +45,8 @@ int ndx_threads_are_near(void) { return 0; }
 #include <sys/syscall.h>
 #endif
 
+#include <ndx/lock.h>
+
 #include "ndx/internal/clock.h"
 
 #define NDX_STACK ((size_t)1 << 20)
@@ -94,14 +96,6 @@ void ndx_set_thread_count(int count) {
     __atomic_store_n(&ndx_wanted, count, __ATOMIC_RELEASE);
 }
 
-static void ndx_pause(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
-
 /* Note a task; return whether threads look for more. Which of two threads' tasks are
  * counted does not matter. */
 static int ndx_note_task(void) {
@@ -125,7 +119,7 @@ static int ndx_look(int *word, int value, int equal) {
     int i;
     for (i = 1;; ++i) {
         if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) == equal) { return 1; }
-        ndx_pause();
+        ndx_relax();
         if (i % 64) { continue; }
         before = now;
         now = ndx_nanoseconds();
@@ -161,11 +155,11 @@ static void ndx_keep_away(int helpers) {
 }
 
 /* Lock. Others hold the lock for less time than it takes to sleep and to be woken. */
-static void ndx_lock(void) {
+static void ndx_lock_pool(void) {
     int i;
     for (i = 0; i < 100; ++i) {
         if (pthread_mutex_trylock(&ndx_pool_lock) == 0) { return; }
-        ndx_pause();
+        ndx_relax();
     }
     pthread_mutex_lock(&ndx_pool_lock);
 }
@@ -227,13 +221,13 @@ static void ndx_await_task(void) {
         }
         __atomic_store_n(&ndx_soon, 0, __ATOMIC_RELAXED);
     }
-    ndx_lock();
+    ndx_lock_pool();
 }
 
 static void *ndx_pool_thread(void *number) {
     const int place = (int)(intptr_t)number;
     ndx_task *task;
-    ndx_lock();
+    ndx_lock_pool();
 #if defined(__linux__)
     ndx_ids[place - 1] = (pid_t)syscall(SYS_gettid);
 #endif
@@ -245,7 +239,7 @@ static void *ndx_pool_thread(void *number) {
         pthread_mutex_unlock(&ndx_pool_lock);
         fesetenv(&task->environment);
         ndx_take_parts(task, place, 0);
-        ndx_lock();
+        ndx_lock_pool();
         /* Nothing is left to take. */
         if (ndx_open == task) { ndx_open = NULL; }
         if (task->inside == 1) { pthread_cond_signal(&ndx_done); }
@@ -326,7 +320,7 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
     task->inside = 0;
     fegetenv(&task->environment);
     ndx_note_task();
-    ndx_lock();
+    ndx_lock_pool();
     while (ndx_started < helpers && ndx_start_thread()) { ++ndx_started; }
     helpers = helpers < ndx_started ? helpers : ndx_started;
     all = helpers == ndx_started;
@@ -344,7 +338,7 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
 }
 
 void ndx_end_task(ndx_task *task) {
-    ndx_lock();
+    ndx_lock_pool();
     ndx_open = NULL;
     pthread_mutex_unlock(&ndx_pool_lock);
     if (!ndx_look(&task->inside, 0, 1)) {

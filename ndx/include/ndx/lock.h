@@ -34,6 +34,13 @@ static inline long ndx_process_id(void) { return (long)_getpid(); }
 #define NDX_SINGLE_THREADED 0
 #endif
 typedef int ndx_lock;
+static inline void ndx_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
 static inline void ndx_lock_acquire(ndx_lock *lock) {
     /* As in glibc's malloc: without other threads the lock is never held, and the
      * atomic exchange is half of the cost of a small allocation. */
@@ -41,8 +48,12 @@ static inline void ndx_lock_acquire(ndx_lock *lock) {
         *lock = 1;
         return;
     }
-    for (int spins = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0; ++spins) {
-        if (spins >= 64) { sched_yield(); }
+    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0) {
+        /* Only looked at: an exchange would take the line from the thread that has it. */
+        for (int spins = 0; __atomic_load_n(lock, __ATOMIC_RELAXED) != 0; ++spins) {
+            if (spins >= 64) { sched_yield(); }
+            ndx_relax();
+        }
     }
 }
 static inline void ndx_lock_release(ndx_lock *lock) {
