@@ -117,6 +117,7 @@ cdef object detach_results(Arena arena, object result):
 
 cdef int rescue_from(Arena arena, object result) except -1:
     cdef dict found = arrays_in(arena, result)
+    cdef Backend outside = outer_backend()
     cdef Block **blocks
     cdef Py_ssize_t count = 0
     cdef BaseArray x
@@ -130,7 +131,7 @@ cdef int rescue_from(Arena arena, object result) except -1:
             blocks[count] = x.block
             block_incref(x.block)
             count += 1
-        arena.move_out(blocks, count, outer_backend())
+        arena.move_out(blocks, count, outside)
     finally:
         PyMem_RawFree(blocks)
     return 0
