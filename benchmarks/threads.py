@@ -26,18 +26,21 @@ SIZES = (10, 50, 1000)
 INSIDE = 20  # operations of a scope
 
 
-def in_workspaces(n):
-    """Return work of arithmetic in a workspace of the thread's own."""
+def in_workspaces(operation):
+    """Return what makes work of an operation, in a workspace of the thread's own."""
 
-    def work(count):
-        workspace = ndx.workspace("of this thread")
-        x = ndx.ones(n)
-        for _ in range(count // INSIDE):
-            with workspace:
-                for _ in range(INSIDE):
-                    x * 0.5 + 1
+    def make(n):
+        def work(count):
+            workspace = ndx.workspace("of this thread")
+            x = ndx.ones(n)
+            for _ in range(count // INSIDE):
+                with workspace:
+                    for _ in range(INSIDE):
+                        operation(x)
 
-    return work
+        return work
+
+    return make
 
 
 def arithmetic(namespace):
@@ -65,23 +68,9 @@ def slices(n):
     return work
 
 
-def sums(n):
-    """Return work of reductions in a workspace of the thread's own."""
-
-    def work(count):
-        workspace = ndx.workspace("of this thread")
-        x = ndx.ones(n)
-        for _ in range(count // INSIDE):
-            with workspace:
-                for _ in range(INSIDE):
-                    ndx.sum(x)
-
-    return work
-
-
 KINDS = {
-    "x * 0.5 + 1 in workspaces": in_workspaces,
-    "sum(x) in workspaces": sums,
+    "x * 0.5 + 1 in workspaces": in_workspaces(lambda x: x * 0.5 + 1),
+    "sum(x) in workspaces": in_workspaces(ndx.sum),
     "x[1:5]": slices,
     "x * 0.5 + 1": arithmetic(ndx),
     "x * 0.5 + 1 of NumPy": arithmetic(np),

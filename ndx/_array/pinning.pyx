@@ -24,9 +24,7 @@ from ndx._array.storage cimport (
     BaseArray, data_of, find_loss, holds_number, own_block, strided, transient_view,
     wait_until_live,
 )
-from ndx._blocks.block cimport (
-    NDX_FREE_THREADED, Block, block_is_live, block_pin, block_unpin,
-)
+from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided, Walk, byte_bounds
@@ -82,31 +80,18 @@ cdef int recheck_all(const Operands *operands) except -1:
 
 
 cdef int hold(Operands *operands) except -1:
-    """Locate the arrays, and pin them until `let_go`."""
+    """Pin the arrays until `let_go`, and locate them."""
     cdef int i
     for i in range(operands.count):
         # A number may be the result, whose element is to be in the object itself.
         if operands.arrays[i] != NULL and not holds_number(
                 <BaseArray>operands.arrays[i]):
             own_block(<BaseArray>operands.arrays[i])
-    if NDX_FREE_THREADED:
-        return hold_then_locate(operands)
-    locate(operands)
-    pin_all(operands)
-    return 0
-
-
-cdef void pin_all(const Operands *operands) noexcept:
-    cdef int i
+    # Pinned first: a scope that another thread ends now sees that, or is seen.
     for i in range(operands.count):
         if operands.arrays[i] != NULL:
             Py_INCREF(<object>operands.arrays[i])
             block_pin((<BaseArray>operands.arrays[i]).block)
-
-
-cdef int hold_then_locate(Operands *operands) except -1:
-    """Pin the arrays, then locate them: a scope that ends now sees one or the other."""
-    pin_all(operands)
     try:
         locate(operands)
     except BaseException:
