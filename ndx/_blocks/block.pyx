@@ -31,6 +31,12 @@ cdef extern from *:
     #include "ndx/internal/free_threading.h"
     #ifdef Py_GIL_DISABLED
     ndx_stripe ndx_stripes[NDX_STRIPES];
+    NDX_OF_THREAD int ndx_shard_of_thread = 0;
+    int ndx_choose_shard(void) {
+        static int chosen = 0;
+        ndx_shard_of_thread = (int)((unsigned)ndx_up(&chosen) % NDX_SHARDS) + 1;
+        return ndx_shard_of_thread - 1;
+    }
     static void ndx_lock_stripes(void) {
         int i;
         for (i = 0; i < NDX_STRIPES; i++) { ndx_stripe_lock(i); }

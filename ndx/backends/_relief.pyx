@@ -40,7 +40,7 @@ from ndx._lib.unraisable cimport log_event
 from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
-from ndx.backends._pool.store cimport ARENA
+from ndx.backends._pool.store cimport ARENA, ndx_load
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
@@ -75,8 +75,8 @@ cdef size_t missing_of(Pool pool, size_t nbytes, int reason) noexcept nogil:
     """Return how many bytes must go back before a limit allows `nbytes` more."""
     cdef size_t wanted
     if reason == OWN_LIMIT:
-        wanted = pool.counters.reserved + nbytes
-        return wanted - min(wanted, pool.limit)
+        wanted = ndx_load(&pool.counters.reserved) + nbytes
+        return wanted - min(wanted, ndx_load(&pool.limit))
     if reason == PROCESS_LIMIT:
         return budget_short(nbytes)
     return gpu_short(pool.source.gpu, nbytes)
@@ -88,8 +88,7 @@ cdef bint idle_may_help(Pool pool, size_t need, int reason) noexcept nogil:
     A walk through all blocks is worth it only then: a program with a fallback may work
     beyond a limit, where each request is refused.
     """
-    cdef size_t reserved = pool.counters.reserved
-    cdef size_t idle = reserved - min(reserved, pool.extra.rounded)
+    cdef size_t idle = pool.idle()
     if reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
         return missing_of(pool, need, reason) <= idle
     if reason == SOURCE_FULL:

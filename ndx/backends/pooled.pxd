@@ -9,7 +9,7 @@ cdef class PooledBackend(Backend):
     cdef Pool pool
     cdef readonly Backend fallback   # serves what this can't; None: no fallback
     cdef size_t recycled             # bytes given back to avoid growth, in total
-    cdef uint64_t traffic            # bytes allocated, except from quick lists
+    cdef size_t traffic              # bytes allocated, except from quick lists
     cdef public size_t headroom_nbytes   # of the source, left free for others
     cdef size_t stream               # on which new memory is first used
     cdef object given                # type: PoolOptions, as they were at the start

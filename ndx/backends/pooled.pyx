@@ -14,8 +14,8 @@ from ndx.backends._pool.report cimport (
     pool_events, pool_largest_live, pool_snapshot, pool_stats,
 )
 from ndx.backends._pool.store cimport (
-    ARENA, SPLIT, cell_give, cell_take, ndx_lock_acquire, ndx_lock_release, quick_give,
-    quick_take,
+    ARENA, SPLIT, cell_give, cell_take, ndx_lock_acquire, ndx_lock_release, ndx_load,
+    ndx_store, quick_give, quick_take, requests_of,
 )
 from ndx.backends._pool.trim cimport (
     look_at_pools, pool_close_stream, pool_purge_used, pool_release_bounded,
@@ -165,7 +165,7 @@ cdef class PooledBackend(Backend):
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef PoolBlock *block
-        if self.hooked or watch_is_due(self.pool.counters.allocations):
+        if self.hooked or watch_is_due(requests_of(self.pool)):
             return self.allocate_on(nbytes, zero, self.stream, out)
         block = quick_take(self.pool, nbytes)
         if block == NULL:
@@ -181,7 +181,7 @@ cdef class PooledBackend(Backend):
     cdef bint take_cell(self, size_t nbytes) noexcept nogil:
         # Where pools are due for a look, a request for a range looks.
         return self.has_cells and not self.hooked \
-            and not watch_is_due(self.pool.counters.allocations) \
+            and not watch_is_due(requests_of(self.pool)) \
             and cell_take(self.pool, nbytes)
 
     cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil:
@@ -198,13 +198,13 @@ cdef class PooledBackend(Backend):
         cdef PoolBlock *block = NULL
         cdef bint clean = False
         cdef int status
-        if watch_is_due(self.pool.counters.allocations):
+        if watch_is_due(requests_of(self.pool)):
             look_at_pools()
         if self.headroom_nbytes and nbytes > self.pool.quick_max:
             self.keep_headroom(nbytes)
-        self.traffic += nbytes
-        if self.pool.kind == SPLIT and self.pool.counters.reserved + nbytes > \
-                self.pool.counters.peak_reserved:
+        ndx_store(&self.traffic, ndx_load(&self.traffic) + nbytes)
+        if self.pool.kind == SPLIT and ndx_load(&self.pool.counters.reserved) + nbytes \
+                > ndx_load(&self.pool.counters.peak_reserved):
             self.recycle(nbytes)
         status = self.pool.allocate(nbytes, stream, &block, &clean)
         if status != ALLOCATED:
@@ -252,10 +252,11 @@ cdef class PooledBackend(Backend):
 
     cdef void respect_limits(self) noexcept nogil:
         """Give back idle memory above a limit that was lowered meanwhile."""
-        cdef size_t most = min(self.pool.counters.reserved, self.pool.limit)
+        cdef size_t reserved = ndx_load(&self.pool.counters.reserved)
+        cdef size_t most = min(reserved, ndx_load(&self.pool.limit))
         if watch.over and self.pool.source.budgeted:
             most -= min(most, budget_short(0))
-        if self.pool.counters.reserved > most:
+        if reserved > most:
             pool_trim(self.pool, most, FOR_EVER)
 
     cdef void release_plain(self, Memory *memory) noexcept nogil:
@@ -294,18 +295,18 @@ cdef class PooledBackend(Backend):
         allocated. So a program whose sizes alternate grows in the end, and never pays
         for more than that part.
         """
-        cdef size_t reserved = self.pool.counters.reserved
-        cdef size_t idle = reserved - self.pool.extra.rounded
+        cdef size_t reserved = ndx_load(&self.pool.counters.reserved)
+        cdef size_t peak = ndx_load(&self.pool.counters.peak_reserved)
+        cdef size_t idle = self.pool.idle()
         cdef size_t wanted = max(nbytes, reserved >> 4)
-        cdef size_t budget = (2 * self.pool.counters.peak_reserved
-                              + (self.traffic >> RECYCLE_SHIFT))
+        cdef size_t budget = 2 * peak + (ndx_load(&self.traffic) >> RECYCLE_SHIFT)
         # Large requests may always recycle: at worst they cost as much as in the C
         # library, which gets each of them from the system.
-        if nbytes < self.pool.counters.peak_reserved >> 3 and self.recycled > budget:
+        if nbytes < peak >> 3 and ndx_load(&self.recycled) > budget:
             return
         if idle < wanted >> 2 or self.pool.would_hit(nbytes):
             return
-        if self.pool.extra.rounded + nbytes > self.pool.limit:
+        if reserved - idle + nbytes > ndx_load(&self.pool.limit):
             # The limit will refuse the request all the same.
             return
         if self.pool.source.streams:
@@ -313,7 +314,8 @@ cdef class PooledBackend(Backend):
             if self.pool.would_hit(nbytes):
                 return
         if self.pool.source.paged and reserved > wanted:
-            self.recycled += pool_shrink(self.pool, wanted, False)
+            ndx_store(&self.recycled, ndx_load(&self.recycled)
+                     + pool_shrink(self.pool, wanted, False))
 
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
         """Give back idle memory before the pool grows into the source's reserve."""
@@ -332,16 +334,19 @@ cdef class PooledBackend(Backend):
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
+        self.pool.gather()
         out[0] = self.pool.counters
         ndx_lock_release(&self.pool.lock)
 
     cdef void rewind_peak(self) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
+        self.pool.gather()
         counters_rewind(&self.pool.counters)
         ndx_lock_release(&self.pool.lock)
 
     cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
+        self.pool.gather()
         counters_lift(&self.pool.counters, allocated, reserved)
         ndx_lock_release(&self.pool.lock)
 
@@ -483,7 +488,7 @@ cdef class PooledBackend(Backend):
 
     def _missing_nbytes(self, size_t nbytes):
         """Return how many bytes must go back before the limit allows so many more."""
-        cdef size_t wanted = self.pool.counters.reserved + nbytes
+        cdef size_t wanted = ndx_load(&self.pool.counters.reserved) + nbytes
         return wanted - min(wanted, self.pool.limit)
 
     def synchronize(self) -> None:

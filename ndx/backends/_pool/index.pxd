@@ -22,11 +22,16 @@ cdef enum:
     TOPS = 52
     SCAN = 8                     # blocks of one class that a search inspects
 
+cdef extern from *:
+    """
+    #define NDX_SHELVED ((size_t)-1)
+    """
+    size_t SHELVED "NDX_SHELVED"   # what is `requested` of a block on a shelf
+
 cdef enum BlockState:
-    USED
+    USED                         # by an array, or kept on a shelf for the next one
     FREE                         # warm: its memory is held from the system
     COLD                         # address space only; starts and ends on pages
-    QUICK                        # free, in the list of its exact size, not merged
     BUSY                         # in transition: a thread works on it without the lock
 
 # An event that was recorded on a stream that used a block, when it was freed.
@@ -39,7 +44,7 @@ cdef struct PoolEvent:
 cdef struct PoolBlock:
     char *ptr
     size_t nbytes
-    size_t requested             # bytes requested; 0 unless USED
+    size_t requested             # bytes requested, or SHELVED; 0 unless USED
     PoolSegment *segment
     PoolBlock *prev              # neighbours in the segment, by address
     PoolBlock *next

@@ -10,8 +10,10 @@ or cold (address space, that starts and ends on a page). A segment begins all co
 and grows by warming up what is asked for, so that what the pool holds is what was
 used at once, to the page; trimming turns warm blocks cold.
 
-Locks: the pool's guards everything in it. Sources are called, and memory is touched,
-without it; no Python runs with it.
+Locks: the pool's guards everything in it but its *shelves*, from which small requests are
+served. Each has its own lock, which is taken after the pool's. With a GIL there is one
+shelf; without, threads have one each, so that they don't wait for one another. Sources
+are called, and memory is touched, without a lock; no Python runs with one.
 """
 
 cimport cython
@@ -28,11 +30,12 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.store cimport (
     ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
-    PoolKind, PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release, ndx_poison,
-    ndx_require, ndx_unpoison, quick_give, quick_take,
+    PoolKind, PoolShelf, PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release,
+    ndx_load, ndx_poison, ndx_require, ndx_store, ndx_unpoison, quick_give, quick_take,
+    shelf_of,
 )
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE, counters_remove,
+    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
 )
 from ndx.backends.source cimport RESERVED, Source
 
@@ -71,6 +74,7 @@ cdef void before_fork() noexcept nogil:
     while pool != NULL:
         ndx_lock_acquire(&(<Pool>pool).shown_lock)
         ndx_lock_acquire(&(<Pool>pool).lock)
+        (<Pool>pool).lock_shelves()
         pool = (<Pool>pool).next_pool
     budget_lock()
 
@@ -84,6 +88,7 @@ cdef void after_fork() noexcept nogil:
         if child and not (<Pool>pool).source.fork_safe:
             (<Pool>pool).lost = True
             (<Pool>pool).quick_max = 0
+        (<Pool>pool).unlock_shelves()
         ndx_lock_release(&(<Pool>pool).lock)
         ndx_lock_release(&(<Pool>pool).shown_lock)
         pool = (<Pool>pool).next_pool
@@ -137,6 +142,8 @@ cdef class Pool(PoolStore):
                 self.initial = self.limit & ~(source.granularity - 1)
         if self.kind in (SPLIT, ARENA) and not source.streams:
             self.quick_max = 65536
+            if self.add_shelf() == NULL:
+                raise MemoryError("no memory for the lists of a pool")
         for small in range(2):
             self.cold[small] = <PoolIndex *>calloc(1, sizeof(PoolIndex))
             if self.cold[small] == NULL:
@@ -168,13 +175,16 @@ cdef class Pool(PoolStore):
         self.segments = NULL
         if not self.lost:
             self.drop_segments(segment)
-            self.drop_cell_room(0)
+            self.drop_cell_room(<size_t>-1)
 
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
         """Give a block of at least `nbytes`; or return why not, changing nothing."""
         cdef PoolBlock *block = NULL if watch.over else quick_take(self, nbytes)
         if block == NULL:
+            if self.quick_max and shelf_of(self) == NULL:
+                # Without one, for want of memory, requests are as right, but slower.
+                self.add_shelf()
             return self.allocate_slow(nbytes, stream, out, clean)
         out[0] = block
         clean[0] = False
@@ -339,8 +349,7 @@ cdef class Pool(PoolStore):
         if self.source.host_accessible and block.events == NULL:
             ndx_poison(block.ptr, block.nbytes)
         ndx_lock_acquire(&self.lock)
-        counters_remove(&self.counters, block.requested)
-        self.extra.rounded -= block.nbytes
+        self.uncount(block)
         if self.kind == UNPOOLED:
             segment = block.segment
             block.state = BUSY
@@ -362,13 +371,13 @@ cdef class Pool(PoolStore):
     cdef void set_limit(self, size_t nbytes) noexcept nogil:
         """Set the limit; nothing is granted from now on while more is held."""
         ndx_lock_acquire(&self.lock)
-        self.limit = nbytes
+        ndx_store(&self.limit, nbytes)
         ndx_lock_release(&self.lock)
 
     cdef size_t idle(self) noexcept nogil:
         """Return the bytes that are held but not in use."""
-        cdef size_t reserved = self.counters.reserved
-        return reserved - min(reserved, self.extra.rounded)
+        cdef size_t reserved = ndx_load(&self.counters.reserved)
+        return reserved - min(reserved, self.in_use())
 
     cdef void note_idle(self, uint64_t now) noexcept nogil:
         """Let requests read the clock if much is idle; the caller has just read it."""
@@ -397,11 +406,14 @@ cdef class Pool(PoolStore):
     cdef bint would_hit(self, size_t nbytes) noexcept nogil:
         """Whether idle memory could serve a request; this takes the lock."""
         cdef size_t need = self.round(nbytes)
-        cdef bint found
+        cdef PoolShelf *shelf = shelf_of(self)
+        cdef bint found = False
         ndx_lock_acquire(&self.lock)
-        found = (nbytes <= self.quick_max
-                 and self.quick[need >> self.unit_shift] != NULL) or \
-            self.find_warm(need, need <= self.small_max, 0) != NULL
+        if nbytes <= self.quick_max and shelf != NULL:
+            ndx_lock_acquire(&shelf.lock)
+            found = shelf.quick[need >> self.unit_shift] != NULL
+            ndx_lock_release(&shelf.lock)
+        found = found or self.find_warm(need, need <= self.small_max, 0) != NULL
         ndx_lock_release(&self.lock)
         return found
 
@@ -464,8 +476,8 @@ cdef class Pool(PoolStore):
         if grant.refusal != ALLOCATED:
             return False
         block = self.find_warm(need, small, slot)
-        if block == NULL and self.quick_bytes and self.quick_bytes >= need // 4:
-            self.flush_quick()
+        if block == NULL and self.shelved() >= max(1, need // 4):
+            self.empty_shelves()
             block = self.find_warm(need, small, slot)
         if block == NULL:
             if self.kind == SPLIT and self.source.paged:

@@ -6,10 +6,11 @@ Numbers are copied under the lock; objects are made of them after it is released
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
-from ndx.backends._pool.index cimport COLD, USED, PoolBlock, PoolSegment
+from ndx.backends._pool.index cimport COLD, SHELVED, USED, PoolBlock, PoolSegment
 from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    NO_STREAM, PoolCounters, Slab, ndx_lock_acquire, ndx_lock_release,
+    NDX_SHARDS, NO_STREAM, PoolCounters, PoolShelf, Slab, ndx_lock_acquire,
+    ndx_lock_release,
 )
 from ndx.backends.base cimport CELL, CELL_UNIT
 
@@ -25,42 +26,55 @@ cdef struct Entry:
     size_t requested
     size_t stream
     int state
+    bint live
     bint small
     bint events
 
 
+cdef inline bint is_live(PoolBlock *block) noexcept nogil:
+    """Whether a block is in use; with its pool's lock, and those of the shelves."""
+    return block.state == USED and block.requested != SHELVED
+
+
 cdef dict pool_stats(Pool pool):
-    cdef PoolCounters extra
     cdef PoolSegment *segment
     cdef PoolBlock *block
-    cdef size_t reserved, segments, i, room, largest = 0, small = 0, small_bytes = 0
+    cdef PoolShelf *shelf
+    cdef size_t reserved, rounded, segments, i, largest = 0, small = 0, small_bytes = 0
     cdef size_t units = 0
+    cdef int shard
     ndx_lock_acquire(&pool.lock)
-    extra = pool.extra
-    room = pool.cell_room
-    for i in range(1, CELL + 1):
-        small += pool.cells[i]
-        small_bytes += i * pool.cells[i]
-        units += (i + CELL_UNIT - 1) // CELL_UNIT * pool.cells[i]
+    pool.lock_shelves()
+    rounded = pool.in_use()
+    for shard in range(NDX_SHARDS):
+        shelf = pool.shelves[shard]
+        if shelf == NULL:
+            continue
+        units += shelf.cell_room
+        for i in range(1, CELL + 1):
+            small += shelf.cells[i]
+            small_bytes += i * shelf.cells[i]
+            units += (i + CELL_UNIT - 1) // CELL_UNIT * shelf.cells[i]
     reserved = pool.counters.reserved
     segments = pool.segment_count
     segment = pool.segments
     while segment != NULL:
         block = segment.first
         while block != NULL:
-            if block.state != USED and block.state != COLD:
+            if block.state != COLD and not is_live(block):
                 largest = max(largest, block.nbytes)
             block = block.next
         segment = segment.next
+    pool.unlock_shelves()
     ndx_lock_release(&pool.lock)
     return {
-        "rounded_bytes": extra.rounded,
-        "cached_bytes": reserved - extra.rounded,
+        "rounded_bytes": rounded,
+        "cached_bytes": reserved - rounded,
         "largest_free_bytes": largest,
         "segments": segments,
         "small_count": small,
         "small_bytes": small_bytes,
-        "small_reserved_bytes": (units + room) * CELL_UNIT,
+        "small_reserved_bytes": units * CELL_UNIT,
     }
 
 
@@ -69,6 +83,7 @@ cdef dict pool_events(Pool pool):
     cdef PoolCounters extra
     cdef uint64_t allocations
     ndx_lock_acquire(&pool.lock)
+    pool.gather()
     extra = pool.extra
     allocations = pool.counters.allocations
     ndx_lock_release(&pool.lock)
@@ -101,6 +116,7 @@ cdef Entry *copy_entries(Pool pool, size_t *count) except NULL:
             raise MemoryError("no memory to list the blocks of a pool")
         found = 0
         ndx_lock_acquire(&pool.lock)
+        pool.lock_shelves()
         segment = pool.segments
         while segment != NULL:
             block = segment.first
@@ -113,13 +129,15 @@ cdef Entry *copy_entries(Pool pool, size_t *count) except NULL:
                     entry.small = segment.small
                     entry.address = <uintptr_t>block.ptr
                     entry.nbytes = block.nbytes
-                    entry.requested = block.requested
+                    entry.live = is_live(block)
+                    entry.requested = block.requested if entry.live else 0
                     entry.stream = pool.slots[block.slot].stream
                     entry.state = block.state
                     entry.events = block.events != NULL
                 found += 1
                 block = block.next
             segment = segment.next
+        pool.unlock_shelves()
         ndx_lock_release(&pool.lock)
     count[0] = found
     return entries
@@ -150,7 +168,7 @@ cdef list pool_snapshot(Pool pool):
                 "blocks": [],
             }
             segments.append(segment)
-        if entry.state == USED:
+        if entry.live:
             state = "active_allocated"
             segment["allocated_size"] += entry.nbytes
             segment["requested_size"] += entry.requested
@@ -181,15 +199,17 @@ cdef object stream_number(size_t stream):
 cdef list pool_largest_live(Pool pool, int count):
     """Return (bytes, number) of the live ranges, those that hold the most first."""
     cdef size_t found = 0, i
+    cdef int shard
     cdef Entry *entries = copy_entries(pool, &found)
     cdef dict sizes = {}
     for i in range(found):
-        if entries[i].state == USED:
+        if entries[i].live:
             sizes[entries[i].requested] = sizes.get(entries[i].requested, 0) + 1
     free(entries)
-    for i in range(1, CELL + 1):
-        if pool.cells[i]:
-            sizes[i] = sizes.get(i, 0) + pool.cells[i]
+    for shard in range(NDX_SHARDS):
+        for i in range(1, CELL + 1):
+            if pool.shelves[shard] != NULL and pool.shelves[shard].cells[i]:
+                sizes[i] = sizes.get(i, 0) + pool.shelves[shard].cells[i]
     return sorted(sizes.items(), key=held, reverse=True)[:count]
 
 

@@ -1,15 +1,22 @@
 from libc.stdint cimport uint64_t
 
-from ndx.backends._pool.index cimport QUICK, USED, PoolBlock, PoolIndex, PoolSegment
-from ndx.backends.base cimport (
-    CELL, CELL_UNIT, Counters, counters_add, counters_remove,
+from ndx.backends._pool.index cimport (
+    SHELVED, USED, PoolBlock, PoolIndex, PoolSegment,
 )
+from ndx.backends.base cimport CELL, CELL_UNIT, Counters
 from ndx.backends.source cimport Source
 
 cdef extern from "ndx/lock.h" nogil:
     ctypedef int ndx_lock
     void ndx_lock_acquire(ndx_lock *lock)
     void ndx_lock_release(ndx_lock *lock)
+
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    enum:
+        NDX_SHARDS
+    int ndx_shard()
+    size_t ndx_load(const size_t *word)
+    void ndx_store(size_t *word, size_t value)
 
 cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
@@ -40,7 +47,7 @@ cdef enum PoolKind:
 cdef enum:
     SLOTS = 64
     QUICK_LISTS = 1025           # one per unit, up to 64 KiB for the smallest unit
-    QUICK_SHARE = 1048576        # largest total of the quick lists, in bytes
+    QUICK_SHARE = 1048576        # largest total of a shelf's quick lists, in bytes
     SLAB = 680                   # descriptions made at a time: 64 KiB of whole pages
     CELL_ROOM = 8192             # most small arrays for which room is kept
     NO_STREAM = -1
@@ -64,9 +71,25 @@ cdef struct Slab:
     size_t unused
     PoolBlock blocks[SLAB]
 
+# What the threads of one shard take and give back without the pool's lock, and what
+# they did since `gather` counted it for the pool.
+cdef struct PoolShelf:
+    ndx_lock lock
+    size_t idle                  # bytes of its blocks and its room
+    uint64_t allocations
+    size_t live                  # these two as differences, which may be below 0
+    size_t allocated
+    size_t peak                  # the highest of `allocated`, at least 0
+    # Arrays whose elements lie in their objects, by bytes, and room for more (in units
+    # of CELL_UNIT) that is held already: as memory that `over` and `trim` know.
+    size_t cells[CELL + 1]
+    size_t cell_room
+    size_t quick_nbytes
+    PoolBlock *quick[QUICK_LISTS]
+
 # Counters in addition to those of every backend.
 cdef struct PoolCounters:
-    size_t rounded               # bytes of USED blocks
+    size_t rounded               # bytes of USED blocks and of small arrays' room
     size_t crest                 # peak of `rounded` since `pool_look`
     uint64_t misses              # requests not served from held memory
     uint64_t splits
@@ -80,8 +103,7 @@ cdef struct PoolCounters:
 cdef class PoolStore:
     cdef readonly Source source
     cdef ndx_lock lock           # guards all fields below, and all blocks
-    cdef PoolBlock *quick[QUICK_LISTS]
-    cdef size_t quick_bytes
+    cdef PoolShelf *shelves[NDX_SHARDS]   # NULL until a thread of that shard comes
     cdef size_t quick_max        # largest block that goes into a quick list; 0: none
     cdef size_t unit
     cdef int unit_shift
@@ -111,10 +133,6 @@ cdef class PoolStore:
     cdef size_t slab_count
     cdef size_t idle_slabs       # wholly unused
     cdef size_t spare_count      # unused descriptors
-    # Arrays whose elements lie in their objects, by bytes, and room for more (in units
-    # of CELL_UNIT) that is held already: as memory that `over` and `trim` know.
-    cdef size_t cells[CELL + 1]
-    cdef size_t cell_room
 
     cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil
     cdef bint stock(self) noexcept nogil
@@ -145,33 +163,74 @@ cdef class PoolStore:
     cdef void free_block(self, PoolBlock *block, uint64_t stamp) noexcept nogil
     cdef void insert_cold(self, PoolBlock *block) noexcept nogil
     cdef void remove_cold(self, PoolBlock *block) noexcept nogil
-    cdef void flush_quick(self) noexcept nogil
+    cdef PoolShelf *add_shelf(self) noexcept nogil
+    cdef void lock_shelves(self) noexcept nogil
+    cdef void unlock_shelves(self) noexcept nogil
+    cdef void gather(self) noexcept nogil
+    cdef size_t shelved(self) noexcept nogil
+    cdef size_t in_use(self) noexcept nogil
+    cdef void empty_shelves(self) noexcept nogil
+    cdef void uncount(self, PoolBlock *block) noexcept nogil
     cdef int add_segment(self, void *ptr, size_t nbytes, void *cookie, int small,
                          int slot, bint paged) except -1 nogil
     cdef void unlink_segment(self, PoolSegment *segment) noexcept nogil
     cdef void drop_segments(self, PoolSegment *segments) noexcept nogil
 
 
+cdef inline PoolShelf *shelf_of(PoolStore self) noexcept nogil:
+    """Return the shelf of this thread; NULL: it has none yet."""
+    return self.shelves[ndx_shard()]
+
+
+cdef inline uint64_t requests_of(PoolStore self) noexcept nogil:
+    """Return a number that grows with the requests of this thread."""
+    cdef PoolShelf *shelf = shelf_of(self)
+    return ndx_load(<size_t *>&self.counters.allocations) + (
+        0 if shelf == NULL else ndx_load(<size_t *>&shelf.allocations))
+
+
+cdef inline bint shelf_open(PoolStore self) noexcept nogil:
+    """Whether requests are granted: no more is held than the limit allows."""
+    return ndx_load(&self.counters.reserved) <= ndx_load(&self.limit)
+
+
+cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes,
+                           size_t rounded) noexcept nogil:
+    """Count a range of a shelf that is handed out."""
+    ndx_store(<size_t *>&shelf.allocations, shelf.allocations + 1)
+    shelf.live += 1
+    shelf.allocated += nbytes
+    if <Py_ssize_t>shelf.allocated > <Py_ssize_t>shelf.peak:
+        shelf.peak = shelf.allocated
+    ndx_store(&shelf.idle, shelf.idle - rounded)
+
+
+cdef inline void shelf_remove(PoolShelf *shelf, size_t nbytes,
+                              size_t rounded) noexcept nogil:
+    """Count a range that is put on a shelf."""
+    shelf.live -= 1
+    shelf.allocated -= nbytes
+    ndx_store(&shelf.idle, shelf.idle + rounded)
+
+
 cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
     """Return the last released block of a small size, or NULL."""
+    cdef PoolShelf *shelf = shelf_of(self)
     cdef PoolBlock **head
     cdef PoolBlock *block
-    if nbytes > self.quick_max:
+    if nbytes > self.quick_max or shelf == NULL:
         return NULL
-    head = &self.quick[(nbytes + self.unit - 1) >> self.unit_shift]
-    ndx_lock_acquire(&self.lock)
+    head = &shelf.quick[(nbytes + self.unit - 1) >> self.unit_shift]
+    ndx_lock_acquire(&shelf.lock)
     block = head[0]
-    if block != NULL and self.counters.reserved > self.limit:
+    if block != NULL and not shelf_open(self):
         block = NULL
     if block != NULL:
         head[0] = block.next_free
-        self.quick_bytes -= block.nbytes
-        block.state = USED
+        shelf.quick_nbytes -= block.nbytes
         block.requested = nbytes
-        counters_add(&self.counters, nbytes)
-        self.extra.rounded += block.nbytes
-        ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
-    ndx_lock_release(&self.lock)
+        shelf_add(shelf, nbytes, block.nbytes)
+    ndx_lock_release(&shelf.lock)
     if block != NULL:
         ndx_unpoison(block.ptr, nbytes)
     return block
@@ -180,50 +239,55 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
 cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
     """Keep a small block unmerged, for the next request of its size; False if full."""
     cdef size_t nbytes = block.nbytes
+    cdef PoolShelf *shelf = shelf_of(self)
     cdef PoolBlock **head
-    if nbytes > self.quick_max:
+    if nbytes > self.quick_max or shelf == NULL:
         return False
     ndx_poison(block.ptr, nbytes)
-    ndx_lock_acquire(&self.lock)
-    if self.quick_bytes + nbytes > QUICK_SHARE:
-        ndx_lock_release(&self.lock)
+    ndx_lock_acquire(&shelf.lock)
+    if shelf.quick_nbytes + nbytes > QUICK_SHARE:
+        ndx_lock_release(&shelf.lock)
         return False
-    head = &self.quick[nbytes >> self.unit_shift]
-    counters_remove(&self.counters, block.requested)
-    self.extra.rounded -= nbytes
-    self.quick_bytes += nbytes
-    block.state = QUICK
+    head = &shelf.quick[nbytes >> self.unit_shift]
+    shelf_remove(shelf, block.requested, nbytes)
+    shelf.quick_nbytes += nbytes
+    block.requested = SHELVED
     block.next_free = head[0]
     head[0] = block
-    ndx_lock_release(&self.lock)
+    ndx_lock_release(&shelf.lock)
     return True
 
 
 cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
     """Count an array whose elements lie in its object; False if a limit forbids it."""
+    cdef PoolShelf *shelf = shelf_of(self)
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     cdef bint fits
-    while True:
-        ndx_lock_acquire(&self.lock)
-        fits = self.cell_room >= units and self.counters.reserved <= self.limit
+    while shelf != NULL:
+        ndx_lock_acquire(&shelf.lock)
+        fits = shelf.cell_room >= units and shelf_open(self)
         if fits:
-            self.cell_room -= units
-            self.cells[nbytes] += 1
-            counters_add(&self.counters, nbytes)
-            self.extra.rounded += units * CELL_UNIT
-        ndx_lock_release(&self.lock)
+            shelf.cell_room -= units
+            shelf.cells[nbytes] += 1
+            shelf_add(shelf, nbytes, units * CELL_UNIT)
+        ndx_lock_release(&shelf.lock)
         if fits or not self.add_cell_room():
             return fits
+    return False
 
 
 cdef inline void cell_give(PoolStore self, size_t nbytes) noexcept nogil:
     """Count an array whose elements lie in its object as gone."""
+    cdef PoolShelf *shelf = shelf_of(self)
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
-    ndx_lock_acquire(&self.lock)
-    counters_remove(&self.counters, nbytes)
-    self.extra.rounded -= units * CELL_UNIT
-    self.cells[nbytes] -= 1
-    self.cell_room += units
-    if self.cell_room > CELL_ROOM:
-        self.drop_cell_room(CELL_ROOM // 2)
-    ndx_lock_release(&self.lock)
+    cdef bint much
+    ndx_lock_acquire(&shelf.lock)
+    shelf_remove(shelf, nbytes, units * CELL_UNIT)
+    shelf.cells[nbytes] -= 1
+    shelf.cell_room += units
+    much = shelf.cell_room > CELL_ROOM
+    ndx_lock_release(&shelf.lock)
+    if much:
+        ndx_lock_acquire(&self.lock)
+        self.drop_cell_room(CELL_ROOM // 2 * CELL_UNIT)
+        ndx_lock_release(&self.lock)

@@ -16,9 +16,11 @@ from ndx.backends._pool.index cimport (
     index_insert, index_remove, index_search, index_search_exact, ndx_highest_bit,
 )
 from ndx.backends.base cimport (
-    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, counters_add,
-    counters_lift,
+    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, counters_lift,
 )
+
+cdef extern from "ndx/internal/arithmetic.h" nogil:
+    size_t ndx_round_up(size_t nbytes, size_t step)
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -77,7 +79,7 @@ cdef class PoolStore:
 
     def __dealloc__(self):
         cdef SlabLink *link
-        cdef int small, slot
+        cdef int small, slot, shard
         for head in range(2):
             link = self.full_slabs.next if head else self.slabs.next
             while link != (&self.full_slabs if head else &self.slabs):
@@ -87,14 +89,91 @@ cdef class PoolStore:
             free(self.cold[small])
             for slot in range(SLOTS):
                 free(self.slots[slot].warm[small])
+        for shard in range(NDX_SHARDS):
+            free(self.shelves[shard])
 
     cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil:
+        """Count a block that is handed out."""
+        self.gather()
         block.state = USED
         block.requested = nbytes
-        counters_add(&self.counters, nbytes)
-        self.extra.rounded += block.nbytes
+        ndx_store(<size_t *>&self.counters.allocations, self.counters.allocations + 1)
+        self.counters.live += 1
+        self.counters.allocated += nbytes
+        counters_lift(&self.counters, self.counters.allocated, 0)
+        ndx_store(&self.extra.rounded, self.extra.rounded + block.nbytes)
         if self.extra.rounded > self.extra.crest:
             self.extra.crest = self.extra.rounded
+
+    cdef void uncount(self, PoolBlock *block) noexcept nogil:
+        """Count a block that is taken back, other than by a shelf."""
+        self.gather()
+        self.counters.live -= 1
+        self.counters.allocated -= block.requested
+        ndx_store(&self.extra.rounded, self.extra.rounded - block.nbytes)
+
+    cdef PoolShelf *add_shelf(self) noexcept nogil:
+        """Make a shelf for the threads of this thread's shard; without the lock."""
+        cdef PoolShelf *shelf = <PoolShelf *>calloc(1, sizeof(PoolShelf))
+        cdef int shard = ndx_shard()
+        ndx_lock_acquire(&self.lock)
+        if self.shelves[shard] == NULL:
+            ndx_store(<size_t *>&self.shelves[shard], <size_t>shelf)
+            shelf = NULL
+        ndx_lock_release(&self.lock)
+        free(shelf)
+        return self.shelves[shard]
+
+    cdef void lock_shelves(self) noexcept nogil:
+        cdef int shard
+        for shard in range(NDX_SHARDS):
+            if self.shelves[shard] != NULL:
+                ndx_lock_acquire(&self.shelves[shard].lock)
+
+    cdef void unlock_shelves(self) noexcept nogil:
+        cdef int shard
+        for shard in range(NDX_SHARDS):
+            if self.shelves[shard] != NULL:
+                ndx_lock_release(&self.shelves[shard].lock)
+
+    cdef void gather(self) noexcept nogil:
+        """Count what the shelves' threads have done since the last time.
+
+        The peak is exact for one shelf. With several it is an upper bound: their peaks
+        need not have been at one time.
+        """
+        cdef PoolShelf *shelf
+        cdef size_t peak = self.counters.allocated
+        cdef uint64_t allocations = self.counters.allocations
+        cdef int shard
+        self.lock_shelves()
+        for shard in range(NDX_SHARDS):
+            shelf = self.shelves[shard]
+            if shelf != NULL:
+                peak += shelf.peak
+                allocations += shelf.allocations
+                self.counters.live += shelf.live
+                self.counters.allocated += shelf.allocated
+                ndx_store(<size_t *>&shelf.allocations, 0)
+                shelf.live = shelf.allocated = shelf.peak = 0
+        self.unlock_shelves()
+        ndx_store(<size_t *>&self.counters.allocations, allocations)
+        counters_lift(&self.counters, peak, 0)
+
+    cdef size_t shelved(self) noexcept nogil:
+        """Return the bytes on all shelves; also without the lock, then about."""
+        cdef size_t nbytes = 0
+        cdef int shard
+        for shard in range(NDX_SHARDS):
+            if self.shelves[shard] != NULL:
+                nbytes += ndx_load(&self.shelves[shard].idle)
+        return nbytes
+
+    cdef size_t in_use(self) noexcept nogil:
+        """Return the bytes of blocks in use; also without the lock, then about."""
+        cdef size_t idle = self.shelved()
+        cdef size_t rounded = ndx_load(&self.extra.rounded)
+        return rounded - min(rounded, idle)
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
         """Return a free block that fits: of the stream, of no stream, or of another."""
@@ -244,19 +323,37 @@ cdef class PoolStore:
     cdef void remove_cold(self, PoolBlock *block) noexcept nogil:
         index_remove(self.cold[block.segment.small], block)
 
-    cdef void flush_quick(self) noexcept nogil:
-        """Merge the blocks of the quick lists with their free neighbours."""
+    cdef void empty_shelves(self) noexcept nogil:
+        """Merge the blocks on the shelves with their free neighbours."""
+        cdef PoolShelf *shelf
         cdef PoolBlock *block
-        cdef size_t i = 0
+        cdef PoolBlock *chain
+        cdef size_t i
+        cdef int shard
         cdef uint64_t stamp = ndx_milliseconds()
-        while self.quick_bytes:
-            block = self.quick[i]
-            while block != NULL:
-                self.quick[i] = block.next_free
-                self.quick_bytes -= block.nbytes
+        for shard in range(NDX_SHARDS):
+            shelf = self.shelves[shard]
+            chain = NULL
+            i = 0
+            if shelf == NULL:
+                continue
+            ndx_lock_acquire(&shelf.lock)
+            ndx_store(&shelf.idle, shelf.idle - shelf.quick_nbytes)
+            ndx_store(&self.extra.rounded, self.extra.rounded - shelf.quick_nbytes)
+            while shelf.quick_nbytes:
+                block = shelf.quick[i]
+                while block != NULL:
+                    shelf.quick[i] = block.next_free
+                    shelf.quick_nbytes -= block.nbytes
+                    block.next_free = chain
+                    chain = block
+                    block = shelf.quick[i]
+                i += 1
+            ndx_lock_release(&shelf.lock)
+            while chain != NULL:
+                block = chain
+                chain = block.next_free
                 self.free_block(block, stamp)
-                block = self.quick[i]
-            i += 1
 
     cdef int over(self) noexcept nogil:
         """Return the limit that the held bytes exceed, or ALLOCATED if there is none.
@@ -285,7 +382,7 @@ cdef class PoolStore:
             return PROCESS_LIMIT
         if self.source.gpu and not gpu_take(self.source.gpu, nbytes):
             return DEVICE_LIMIT
-        self.counters.reserved += nbytes
+        ndx_store(&self.counters.reserved, self.counters.reserved + nbytes)
         return ALLOCATED
 
     cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil:
@@ -299,7 +396,7 @@ cdef class PoolStore:
         counters_lift(&self.counters, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:
-        self.counters.reserved -= nbytes
+        ndx_store(&self.counters.reserved, self.counters.reserved - nbytes)
         if self.source.budgeted:
             budget_give(nbytes)
         if self.source.gpu:
@@ -350,11 +447,16 @@ cdef class PoolStore:
     cdef bint add_cell_room(self) noexcept nogil:
         """Count one more page as held, for small arrays; this takes the lock."""
         cdef size_t nbytes = self.source.granularity
+        cdef PoolShelf *shelf = shelf_of(self)
         cdef bint fits
         ndx_lock_acquire(&self.lock)
         fits = self.over() == ALLOCATED and self.reserve_bytes(nbytes) == ALLOCATED
         if fits:
-            self.cell_room += nbytes // CELL_UNIT
+            ndx_lock_acquire(&shelf.lock)
+            shelf.cell_room += nbytes // CELL_UNIT
+            ndx_store(&shelf.idle, shelf.idle + nbytes)
+            ndx_store(&self.extra.rounded, self.extra.rounded + nbytes)
+            ndx_lock_release(&shelf.lock)
             self.extra.misses += 1
             self.note_peak()
         ndx_lock_release(&self.lock)
@@ -363,15 +465,25 @@ cdef class PoolStore:
         return fits
 
     cdef size_t drop_cell_room(self, size_t most) noexcept nogil:
-        """Give up counted room that small arrays don't need; return its bytes."""
+        """Give up room that small arrays don't need, about `most`; return its bytes."""
         cdef size_t page = self.source.granularity
-        cdef size_t nbytes = 0
-        if self.cell_room > most:
-            nbytes = (self.cell_room - most) * CELL_UNIT // page * page
-        if nbytes:
-            self.cell_room -= nbytes // CELL_UNIT
+        cdef size_t nbytes, dropped = 0
+        cdef PoolShelf *shelf
+        cdef int shard
+        for shard in range(NDX_SHARDS):
+            shelf = self.shelves[shard]
+            if shelf == NULL or dropped >= most:
+                continue
+            ndx_lock_acquire(&shelf.lock)
+            nbytes = shelf.cell_room * CELL_UNIT // page * page
+            nbytes = ndx_round_up(min(nbytes, most - dropped), page)
+            shelf.cell_room -= nbytes // CELL_UNIT
+            ndx_store(&shelf.idle, shelf.idle - nbytes)
+            ndx_store(&self.extra.rounded, self.extra.rounded - nbytes)
+            ndx_lock_release(&shelf.lock)
             self.return_bytes(nbytes)
-        return nbytes
+            dropped += nbytes
+        return dropped
 
     cdef bint stock(self) noexcept nogil:
         """Allocate descriptions for the requests to come; this takes the lock."""

@@ -13,9 +13,9 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    QUICK_SHARE, WINDOWS, PoolHistory, ndx_lock_acquire, ndx_lock_release,
+    QUICK_SHARE, WINDOWS, PoolHistory, ndx_lock_acquire, ndx_lock_release, ndx_load,
+    ndx_store,
 )
-from ndx.backends.base cimport CELL_UNIT
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -60,7 +60,7 @@ cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil:
 
 cdef size_t pool_shrink(Pool pool, size_t nbytes, bint kept) noexcept nogil:
     """Give back up to `nbytes` of idle memory; what is set aside only if `kept`."""
-    cdef size_t reserved = pool.counters.reserved
+    cdef size_t reserved = ndx_load(&pool.counters.reserved)
     cdef size_t target = reserved - min(reserved, nbytes)
     if not kept:
         target = max(target, pool.kept)
@@ -75,7 +75,7 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
     times in a row, and its memory is kept. The system may take that of large blocks
     when it needs pages.
     """
-    cdef size_t reserved = pool.counters.reserved
+    cdef size_t reserved = ndx_load(&pool.counters.reserved)
     cdef size_t page = pool.source.granularity
     cdef size_t low, high
     cdef uint64_t now
@@ -100,11 +100,10 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
     pool.release(block)
     # The pool is trimmed to half of `most`, so that many releases pay for one walk
     # through the blocks.
-    pool_trim(pool, max(pool.counters.reserved - pool.idle() + (most >> 1), pool.kept),
-              <uint64_t>-1)
+    pool_trim(pool, max(pool.in_use() + (most >> 1), pool.kept), <uint64_t>-1)
     pool.shrunk = now
     pool.shrunk_from = reserved
-    pool.shrunk_to = pool.counters.reserved
+    pool.shrunk_to = ndx_load(&pool.counters.reserved)
 
 
 cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept nogil:
@@ -122,13 +121,9 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
         pool_settle(pool, target == 0 and before == <uint64_t>-1 and not spare)
     ndx_lock_acquire(&pool.lock)
     pool.extra.trims += 1
-    pool.flush_quick()
+    pool.empty_shelves()
     if pool.counters.reserved > target and before == <uint64_t>-1:
-        planned = pool.counters.reserved - target
-        released += pool.drop_cell_room(pool.cell_room - min(
-            pool.cell_room,
-            ndx_round_up(planned, pool.source.granularity) // CELL_UNIT))
-        planned = 0
+        released += pool.drop_cell_room(pool.counters.reserved - target)
     segment = pool.segments
     while segment != NULL:
         block = segment.first
@@ -300,10 +295,10 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
     if end + page <= start + block.nbytes:
         tail = pool.split(block, end - start)
         tail.state = BUSY
-        pool.extra.rounded -= tail.nbytes
+        ndx_store(&pool.extra.rounded, pool.extra.rounded - tail.nbytes)
     if start + page <= first:
         head = split_before(pool, block, first - start)
-        pool.extra.rounded -= head.nbytes
+        ndx_store(&pool.extra.rounded, pool.extra.rounded - head.nbytes)
     ndx_lock_release(&pool.lock)
     if tail != NULL:
         released += give_back(pool, tail)
@@ -496,9 +491,6 @@ cdef size_t pool_release_since(Pool pool, uint64_t before, size_t kept) noexcept
     for i in range(WINDOWS):
         if history.ends[i] > before:
             needed = max(needed, history.crests[i])
-    if pool.quick_max:
-        # Blocks taken from quick lists are not noted.
-        needed += QUICK_SHARE
     spare = before >= history.known_since and pool.counters.reserved > needed
     ndx_lock_release(&pool.lock)
     if spare:

@@ -12,6 +12,15 @@
 
 #define NDX_STRIPES 64
 
+/* For words that are written with a lock, and also read without. */
+#if defined(_MSC_VER)
+#define ndx_load(word) (*(word))
+#define ndx_store(word, value) ((void)(*(word) = (value)))
+#else
+#define ndx_load(word) __atomic_load_n(word, __ATOMIC_RELAXED)
+#define ndx_store(word, value) __atomic_store_n(word, value, __ATOMIC_RELAXED)
+#endif
+
 #ifdef Py_GIL_DISABLED
 #define NDX_FREE_THREADED 1
 /* All threads see these in one order: a thread that counts an operation, and then looks
@@ -29,6 +38,20 @@ typedef struct {
 
 extern ndx_stripe ndx_stripes[NDX_STRIPES];
 
+/* What threads need all the time is kept in shards. Each thread takes the next one. */
+#define NDX_SHARDS 16
+#if defined(__GLIBC__)
+/* glibc keeps room for a few such words of libraries that are loaded late. */
+#define NDX_OF_THREAD __thread __attribute__((tls_model("initial-exec")))
+#else
+#define NDX_OF_THREAD __thread
+#endif
+extern NDX_OF_THREAD int ndx_shard_of_thread;       /* 0: not chosen yet */
+int ndx_choose_shard(void);
+static inline int ndx_shard(void) {
+    return ndx_shard_of_thread ? ndx_shard_of_thread - 1 : ndx_choose_shard();
+}
+
 /* Threads that count references to one object wait for one another's caches. What stays
  * until the process ends is not counted: CPython takes an object of so many references for
  * immortal. */
@@ -44,6 +67,8 @@ static inline void ndx_stripe_unlock(int stripe) {
 }
 #else
 #define NDX_FREE_THREADED 0
+#define NDX_SHARDS 1
+static inline int ndx_shard(void) { return 0; }
 #define ndx_get(word) (*(word))
 #define ndx_set(word, value) ((void)(*(word) = (value)))
 #define ndx_up(count) (++*(count))
