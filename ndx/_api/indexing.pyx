@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ndx._array.pinning cimport Operands, locate, put, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport BaseArray, new_empty, strided
 from ndx._compute.advanced_indexing cimport gather
 from ndx._compute.copies cimport cast, in_c_order
@@ -88,9 +88,9 @@ cdef int check_indices(BaseArray indices, Py_ssize_t length, str name) except -1
         return 0
     operands.count = 0
     put(&operands, found)
-    locate(&operands)
+    begin_all(&operands)
     bad = first_bad(<const int64_t *>operands.data[0], found.size, length)
-    recheck_all(&operands)
+    end_all(&operands)
     if bad >= 0:
         raise IndexError(
             f"{name}: index {reshape(indices, (-1,))[bad].item()} is out of bounds for "

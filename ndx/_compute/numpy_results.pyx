@@ -21,7 +21,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, strncpy
 
-from ndx._array.pinning cimport Operands, locate, put
+from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport (
     BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array,
     find_block_loss, from_kept, from_numpy, new_empty, require_intact_file,
@@ -367,8 +367,9 @@ cdef BaseArray own_result(object array):
                                 <Py_ssize_t *>cnp.PyArray_DIMS(array))
             operands.count = 0
             put(&operands, foreign)
-            locate(&operands)
+            begin_all(&operands)
             memcpy(operands.data[0], cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+            end_all(&operands)
             return foreign
     foreign = from_numpy(array)
     if foreign is None and dtype >= 0:

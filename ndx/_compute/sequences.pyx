@@ -10,7 +10,7 @@ import numpy as np
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t
 
-from ndx._array.pinning cimport Operands, locate, put, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport BaseArray, holds_number, is_array, new_empty
 from ndx._compute.manipulation cimport join, same_lengths
 from ndx._compute.numpy_private cimport reporting, reports
@@ -252,14 +252,16 @@ cdef BaseArray from_sequence(object obj, int dtype):
     x = new_empty(dtype, ndim, shape)
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
-    # The allocation may have run Python, which may have changed a list.
-    if types_in(source, ndim, shape) != found:
-        return None
-    out = operands.data[0]
-    if not write_all(source, ndim, shape, dtype, x.strides[ndim - 1], &out):
-        return None
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        # The allocation may have run Python, which may have changed a list.
+        if types_in(source, ndim, shape) != found:
+            return None
+        out = operands.data[0]
+        if not write_all(source, ndim, shape, dtype, x.strides[ndim - 1], &out):
+            return None
+    finally:
+        end_all(&operands)
     return x
 
 

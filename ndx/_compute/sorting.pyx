@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from ndx._array.pinning cimport (
-    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all,
+    Operands, begin_all, compute_on, end_all, hold, let_go, locate, put, put_constant,
     unlocked, view_of,
 )
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
@@ -180,7 +180,6 @@ cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
     if not begin_sort(&job, &walk, x, axis, stable) or job.step != job.itemsize:
         return False
     sort_lines(&job, located.data, &walk)
-    recheck_all(located)
     # Lines that are sorted can be sorted again.
     return not job.failed
 
@@ -285,9 +284,12 @@ cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1:
     operands.count = 0
     put(&operands, x)
     if 0 < x.size < LARGE:
-        locate(&operands)
-        if sort_few(&operands, axis, stable and order_shows(&operands, x)):
-            return 0
+        begin_all(&operands)
+        try:
+            if sort_few(&operands, axis, stable and order_shows(&operands, x)):
+                return 0
+        finally:
+            end_all(&operands)
     hold(&operands)
     try:
         if not sort_steps(&operands, axis):
@@ -307,9 +309,9 @@ cdef BaseArray indices_of(cnp.ndarray found):
         INT64, found.ndim, <const Py_ssize_t *>found.shape)
     operands.count = 0
     put(&operands, result)
-    locate(&operands)
+    begin_all(&operands)
     memcpy(operands.data[0], cnp.PyArray_DATA(found), cnp.PyArray_NBYTES(found))
-    recheck_all(&operands)
+    end_all(&operands)
     return result
 
 

@@ -17,7 +17,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport (
     BaseArray, as_number, new_array, new_view, require_live, set_layout, strided,
 )
-from ndx._blocks.block cimport block_is_live
+from ndx._blocks.block cimport NDX_FREE_THREADED, block_is_live
 from ndx._compute.copies cimport Cast, Transfer, cast_between, transfer_block
 from ndx._compute.costs cimport LARGE, costs
 from ndx._compute.executor cimport pays_alone, run as run_job
@@ -779,7 +779,7 @@ cdef class Program:
             operands = [<object>arrays[i] for i in range(self.nargs)] + (made or [])
             for i in range(self.nstages):
                 run_streamed(&self.stages[i], &replay, operands)
-        elif self.large or replay.least <= self.work:
+        elif self.large or replay.least <= self.work or NDX_FREE_THREADED:
             run_held(chunks, nchunks, 0, slots, &replay)
         elif self.nstages:
             live = True

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ndx._array.pinning cimport Operands, locate, put, put_constant, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, end_all, put, put_constant
 from ndx._array.storage cimport BaseArray, is_array, new_empty, require_writeable
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport store_constant
@@ -133,7 +133,8 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
     cdef char *args[3]
     cdef char[16] number
     cdef Py_ssize_t[3] steps = [0, 0, 0]
-    cdef Py_ssize_t i, one = 1
+    cdef Py_ssize_t i, one = 1, value_step = 0
+    cdef bint adds
     cdef int64_t index
     if not is_binary(known) or len(inputs) != 3 \
             or not is_array(inputs[0]) or not is_array(inputs[1]) or reporting != 0:
@@ -162,28 +163,29 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
         put_constant(&operands, number)
     else:
         put(&operands, values)
-    locate(&operands)
-    for i in range(places.size):
-        index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
-        if not -x.size <= index < x.size:
-            return False
-    if known.ufunc is ADD and x.dtype == FLOAT64:
+        value_step = values.strides[0]
+    adds = known.ufunc is ADD and x.dtype == FLOAT64
+    begin_all(&operands)
+    try:
+        for i in range(places.size):
+            index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
+            if not -x.size <= index < x.size:
+                return False
         for i in range(places.size):
             index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
             if index < 0:
                 index += x.size
-            (<double *>(operands.data[0] + index * x.strides[0]))[0] += (<double *>(
-                operands.data[2] + (0 if values is None else i * values.strides[0])))[0]
-        recheck_all(&operands)
-        return True
-    for i in range(places.size):
-        index = (<int64_t *>(operands.data[1] + i * places.strides[0]))[0]
-        if index < 0:
-            index += x.size
-        args[0] = args[2] = operands.data[0] + index * x.strides[0]
-        args[1] = operands.data[2] + (0 if values is None else i * values.strides[0])
-        loop.function(args, &one, steps, loop.data)
-    recheck_all(&operands)
+            if not 0 <= index < x.size:
+                raise IndexError("the indices were changed while they were read")
+            if adds:
+                (<double *>(operands.data[0] + index * x.strides[0]))[0] += (
+                    <double *>(operands.data[2] + i * value_step))[0]
+                continue
+            args[0] = args[2] = operands.data[0] + index * x.strides[0]
+            args[1] = operands.data[2] + i * value_step
+            loop.function(args, &one, steps, loop.data)
+    finally:
+        end_all(&operands)
     return True
 
 
@@ -320,16 +322,18 @@ cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
     operands.count = 0
     put(&operands, x)
     put(&operands, result)
-    locate(&operands)
-    if x.size != result.size:
-        return NotImplemented
-    steps[0] = steps[1] = steps[2] = itemsize_of[x.dtype]
-    memcpy(operands.data[1], operands.data[0], steps[0])
-    args[0] = operands.data[1]
-    args[1], args[2] = operands.data[0] + steps[0], operands.data[1] + steps[0]
-    if count:
-        loop.function(args, &count, steps, loop.data)
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        if x.size != result.size:
+            return NotImplemented
+        steps[0] = steps[1] = steps[2] = itemsize_of[x.dtype]
+        memcpy(operands.data[1], operands.data[0], steps[0])
+        args[0] = operands.data[1]
+        args[1], args[2] = operands.data[0] + steps[0], operands.data[1] + steps[0]
+        if count:
+            loop.function(args, &count, steps, loop.data)
+    finally:
+        end_all(&operands)
     return result
 
 

@@ -8,7 +8,7 @@ broadcast as NumPy does it.
 
 import numpy as np
 
-from ndx._array.pinning cimport Operands, locate, put
+from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport (
     BaseArray, is_array, new_number, numpy_view, require_usable,
 )
@@ -73,8 +73,11 @@ cdef BaseArray number_with(object scalar, int dtype):
     cdef Operands operands
     operands.count = 0
     put(&operands, number)
-    locate(&operands)
-    store_constant(scalar, dtype, operands.data[0])
+    begin_all(&operands)
+    try:
+        store_constant(scalar, dtype, operands.data[0])
+    finally:
+        end_all(&operands)
     return number
 
 

@@ -12,7 +12,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from ndx._array.pinning cimport Operands, locate, put, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport (
     BaseArray, as_number, holds_number, is_array, new_array, new_empty,
 )
@@ -426,7 +426,7 @@ cdef object vander(Row row, PyObject **given):
     operands.count = 0
     put(&operands, x)
     put(&operands, made)
-    locate(&operands)
+    begin_all(&operands)
     for i in range(x.size):
         at = operands.data[0] + i * x.strides[0]
         factor, value = (<const double *>at)[0], 1.0
@@ -439,7 +439,7 @@ cdef object vander(Row row, PyObject **given):
             else:
                 (<uint64_t *>operands.data[1])[place] = whole
                 whole *= times
-    recheck_all(&operands)
+    end_all(&operands)
     return made
 
 

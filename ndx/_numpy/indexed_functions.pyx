@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from ndx._array.pinning cimport Operands, locate, put, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport (
     BaseArray, holds_number, is_array, new_array, require_writeable,
 )
@@ -163,9 +163,9 @@ cdef bint are_within(BaseArray x, int64_t low, int64_t end) except -1:
     cdef int64_t least = 0, most = 0
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
+    begin_all(&operands)
     range_of(operands.data[0], x.strides[0], x.size, &least, &most)
-    recheck_all(&operands)
+    end_all(&operands)
     return low <= least and most < end
 
 
@@ -184,8 +184,9 @@ cdef object bincount(Row row, PyObject **given):
         return NotImplemented
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
+    begin_all(&operands)
     range_of(operands.data[0], x.strides[0], x.size, &low, &high)
+    end_all(&operands)
     if low < 0 or high >= LARGE:
         return NotImplemented
     length = max(length, high + 1)
@@ -195,22 +196,24 @@ cdef object bincount(Row row, PyObject **given):
     if weights is not None:
         put(&operands, weights)
         weight_step = weights.strides[0]
-    locate(&operands)
-    if not are_integers(x) or weights is not None and weights.size != x.size:
-        return NotImplemented
-    at, step = operands.data[0], x.strides[0]
-    weight = operands.data[2] if weights is not None else NULL
-    for _ in range(x.size):
-        high = (<const int64_t *>at)[0]
-        if not 0 <= high < length:
+    begin_all(&operands)
+    try:
+        if not are_integers(x) or weights is not None and weights.size != x.size:
             return NotImplemented
-        if weight == NULL:
-            (<int64_t *>operands.data[1])[high] += 1
-        else:
-            (<double *>operands.data[1])[high] += (<const double *>weight)[0]
-            weight += weight_step
-        at += step
-    recheck_all(&operands)
+        at, step = operands.data[0], x.strides[0]
+        weight = operands.data[2] if weights is not None else NULL
+        for _ in range(x.size):
+            high = (<const int64_t *>at)[0]
+            if not 0 <= high < length:
+                return NotImplemented
+            if weight == NULL:
+                (<int64_t *>operands.data[1])[high] += 1
+            else:
+                (<double *>operands.data[1])[high] += (<const double *>weight)[0]
+                weight += weight_step
+            at += step
+    finally:
+        end_all(&operands)
     return counts
 
 
@@ -244,13 +247,15 @@ cdef object histogram(Row row, PyObject **given):
     operands.count = 0
     put(&operands, x)
     if given[2] == NULL or <object>given[2] is None:
-        locate(&operands)
+        begin_all(&operands)
         values = <const double *>operands.data[0]
         first = last = values[0]
         for i in range(x.size):
             first, last = min(first, values[i]), max(last, values[i])
             if isnan(values[i]):
-                return NotImplemented
+                first = last = values[i]
+                break
+        end_all(&operands)
     elif not read_range(given[2], &first, &last):
         return NotImplemented
     if not isfinite(last - first):
@@ -261,24 +266,27 @@ cdef object histogram(Row row, PyObject **given):
     counts = new_array(0, INT64, 1, &bins, NULL, True)
     put(&operands, edges)
     put(&operands, counts)
-    locate(&operands)
-    values, bounds = <const double *>operands.data[0], <const double *>operands.data[1]
-    for i in range(bins):
-        if not bounds[i] < bounds[i + 1]:
-            return NotImplemented
-    for i in range(x.size):
-        value = values[i]
-        if not first <= value <= last:
-            continue
-        # NumPy's formula, and its correction by the edges.
-        place = <Py_ssize_t>((value - first) / (last - first) * bins)
-        place = min(place, bins - 1)
-        if value < bounds[place]:
-            place -= 1
-        if value >= bounds[place + 1] and place != bins - 1:
-            place += 1
-        (<int64_t *>operands.data[2])[place] += 1
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        values = <const double *>operands.data[0]
+        bounds = <const double *>operands.data[1]
+        for i in range(bins):
+            if not bounds[i] < bounds[i + 1]:
+                return NotImplemented
+        for i in range(x.size):
+            value = values[i]
+            if not first <= value <= last:
+                continue
+            # NumPy's formula, and its correction by the edges.
+            place = <Py_ssize_t>((value - first) / (last - first) * bins)
+            place = min(place, bins - 1)
+            if value < bounds[place]:
+                place -= 1
+            if value >= bounds[place + 1] and place != bins - 1:
+                place += 1
+            (<int64_t *>operands.data[2])[place] += 1
+    finally:
+        end_all(&operands)
     return counts, edges
 
 
@@ -348,16 +356,18 @@ cdef object ravel_multi_index(Row row, PyObject **given):
         return NotImplemented
     result = new_array(0, INT64, 1, x.shape, NULL, False)
     put(&operands, result)
-    locate(&operands)
-    for i in range(x.size):
-        found = 0
-        for k in range(count):
-            index = (<int64_t *>(operands.data[k] + i * steps[k]))[0]
-            if not 0 <= index < lengths[k]:
-                return NotImplemented
-            found = found * lengths[k] + index
-        (<int64_t *>operands.data[count])[i] = found
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        for i in range(x.size):
+            found = 0
+            for k in range(count):
+                index = (<int64_t *>(operands.data[k] + i * steps[k]))[0]
+                if not 0 <= index < lengths[k]:
+                    return NotImplemented
+                found = found * lengths[k] + index
+            (<int64_t *>operands.data[count])[i] = found
+    finally:
+        end_all(&operands)
     return result
 
 

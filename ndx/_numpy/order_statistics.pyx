@@ -8,7 +8,7 @@ from libc.math cimport floor, isnan
 
 import numpy as np
 
-from ndx._array.pinning cimport Operands, locate, put, put_constant, recheck_all
+from ndx._array.pinning cimport Operands, begin_all, end_all, put, put_constant
 from ndx._array.storage cimport BaseArray, as_number, new_empty
 from ndx._compute.copies cimport cast, copy
 from ndx._compute.elementwise cimport binary
@@ -45,13 +45,16 @@ cdef BaseArray sorted_doubles(PyObject *given):
     """Return what `flat_doubles` returns, sorted; None also if there is a NaN."""
     cdef BaseArray x = flat_doubles(given)
     cdef Operands operands
+    cdef double last
     if x is None:
         return None
     sort_in_place(x, 0, False)
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
-    return None if isnan((<double *>operands.data[0])[x.size - 1]) else x
+    begin_all(&operands)
+    last = (<double *>operands.data[0])[x.size - 1]
+    end_all(&operands)
+    return None if isnan(last) else x
 
 
 cdef object median(Row row, PyObject **given):
@@ -138,14 +141,16 @@ cdef object quantile(Row row, PyObject **given):
             return NotImplemented
         put(&operands, parts)
         put(&operands, found)
-    locate(&operands)
-    for i in range(count):
-        q = (<double *>operands.data[1])[i]
-        if not 0 <= q <= whole:
-            return NotImplemented
-        (<double *>operands.data[2])[i] = interpolated(
-            <double *>operands.data[0], x.size, q / whole)
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        for i in range(count):
+            q = (<double *>operands.data[1])[i]
+            if not 0 <= q <= whole:
+                return NotImplemented
+            (<double *>operands.data[2])[i] = interpolated(
+                <double *>operands.data[0], x.size, q / whole)
+    finally:
+        end_all(&operands)
     return number_with(alone, FLOAT64) if parts is None else found
 
 
@@ -207,16 +212,18 @@ cdef object interp(Row row, PyObject **given):
     else:
         put(&operands, x)
         put(&operands, found)
-    locate(&operands)
-    points = <const double *>operands.data[0]
-    for i in range(1, xp.size):
-        if not points[i - 1] <= points[i]:
-            return NotImplemented
-    for i in range(count):
-        (<double *>operands.data[3])[i] = at_point(
-            (<double *>operands.data[2])[i], points, <double *>operands.data[1],
-            xp.size)
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        points = <const double *>operands.data[0]
+        for i in range(1, xp.size):
+            if not points[i - 1] <= points[i]:
+                return NotImplemented
+        for i in range(count):
+            (<double *>operands.data[3])[i] = at_point(
+                (<double *>operands.data[2])[i], points, <double *>operands.data[1],
+                xp.size)
+    finally:
+        end_all(&operands)
     return number_with(alone, FLOAT64) if x is None else found
 
 
@@ -259,11 +266,13 @@ cdef object without_nan(Row row, PyObject **given):
         return NotImplemented
     operands.count = 0
     put(&operands, x)
-    locate(&operands)
-    for i in range(x.size):
-        if isnan((<double *>operands.data[0])[i]):
-            return NotImplemented
-    recheck_all(&operands)
+    begin_all(&operands)
+    try:
+        for i in range(x.size):
+            if isnan((<double *>operands.data[0])[i]):
+                return NotImplemented
+    finally:
+        end_all(&operands)
     return getattr(x, row.data)(None if given[1] == NULL else <object>given[1])
 
 

@@ -28,8 +28,11 @@ def reduce(np, x, name, options):
 
 
 def check(a, x, name, options, mask):
-    """Compare a reduction of an array with that of NumPy's."""
-    wanted = reduce(np, a, name, options)
+    """Compare a reduction of an array with that of NumPy's, of the same layout."""
+    assert_same(x, a)
+    if mask is not None:
+        options = {**options, "where": np.asarray(mask)}
+    wanted = reduce(np, np.asarray(x), name, options)
     if mask is not None:
         options = {**options, "where": mask}
     found = reduce(ndx.numpy, x, name, options)
