@@ -6,6 +6,8 @@ from cpython.object cimport PyObject
 import inspect
 import types
 
+from ndx._lib.interpreter cimport ndx_keep_for_ever
+
 __all__ = ["Function"]
 
 cdef extern from "ndx/internal/vectorcall.h":
@@ -55,6 +57,7 @@ cdef class Function:
         self.inner = <PyObject *>function
         self.inner_vectorcall = ndx_vectorcall_of(self.inner)
         self.vectorcall = call
+        ndx_keep_for_ever(self)
         self.most = most_positional(function)
         code = getattr(function, "__code__", None)
         self.renamed = code is not None and code.co_name != name

@@ -15,6 +15,8 @@ import sys
 
 import numpy as np
 
+from ndx._lib.interpreter cimport ndx_keep_for_ever
+
 cnp.import_array()
 
 cdef extern from "Python.h":
@@ -46,6 +48,7 @@ cdef void fill_tables():
         typenum_of[code] = DTYPES[code].num
         code_of_typenum[typenum_of[code]] = code
         builtin[code] = <PyObject *>DTYPES[code]
+        ndx_keep_for_ever(DTYPES[code])
         for other in range(NDTYPES):
             promote_table[code][other] = DTYPES.index(
                 np.result_type(DTYPES[code], DTYPES[other]))

@@ -19,6 +19,7 @@ from ndx._compute.elementwise cimport is_subclass
 from ndx._compute.sequences cimport array_of
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
+from ndx._lib.interpreter cimport ndx_keep_for_ever
 from ndx._methods.values cimport STORING
 
 __all__ = ["is_computed", "parameters_of", "recorder_of", "set_recorder"]
@@ -318,7 +319,9 @@ cdef Row row_of(object function):
             return row_of(function)
         row = Row(function)
         if lasts(function):
-            ROWS[function] = row
+            # Another thread may have made it meanwhile.
+            row = ROWS.setdefault(function, row)
+            ndx_keep_for_ever(row)
     return row
 
 
@@ -334,8 +337,9 @@ cdef int add_function(object function, str names, Compute compute,
     row.names = tuple([name for name in places if name != "*"])
     if len(row.names) > MOST_PARAMETERS:
         raise ValueError(f"{function}: more than {MOST_PARAMETERS} parameters")
-    row.compute = compute
     row.data = data
+    # Last: another thread may look at the row.
+    row.compute = compute
     return 0
 
 
@@ -357,9 +361,8 @@ cdef int add_method(object function, str names, Compute compute,
 
     The first argument is an array, or a list that becomes one.
     """
-    add_function(function, names, compute, data)
     row_of(function).is_method = True
-    return 0
+    return add_function(function, names, compute, data)
 
 
 def parameters_of(function):
