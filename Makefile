@@ -22,6 +22,7 @@ EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images cluster_pca
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh
+COMMA := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -35,6 +36,13 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STUBS = $$(find ndx -name '*.pyi')
 COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]'
 GENERATORS := $(wildcard tools/make_methods.py tools/make_stubs.py tools/stubs/*.py tools/tables/*method*.py)
+# Without a GIL: some packages have no wheels, or only older ones; others turn the GIL on.
+FREE := $(filter cpython-%t,$(TAG))
+EXTRAS := $(if $(FREE),metrics$(COMMA)parallel$(COMMA)plot$(COMMA)progress,examples)
+ifneq ($(FREE),)
+export PYTHON_GIL := 0
+export PIP_PREFER_BINARY := 1
+endif
 TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 
 help:  ## list the targets
@@ -221,7 +229,7 @@ $(VENV)/python:
 	@touch $@
 
 $(VENV)/group-%: pyproject.toml $(VENV)/python
-	$(PIP) install --group $*
+	$(PIP) install --group $*$(if $(FREE),$(if $(filter test,$*),-without-gil))
 	@touch $@
 
 # The package itself (metadata, path, what the example needs), without its extensions.
@@ -229,7 +237,7 @@ $(VENV)/group-%: pyproject.toml $(VENV)/python
 $(VENV)/installed: $(VENV)/group-build
 	@rm -rf ndx.egg-info
 	$(PIP) --quiet uninstall --yes ndx
-	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[examples]'
+	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@
 
 # The package again, with CuPy and CUDA's libraries; those of another version go first,

@@ -38,6 +38,7 @@ JOBS = os.cpu_count() or 1
 DIRECTIVES = {
     "language_level": 3,
     "auto_pickle": False,
+    "freethreading_compatible": True,  # docs/architecture.md, "Without the GIL"
     # Methods of a `cdef class` are CPython's descriptors, which check `self`: the class
     # says "binding(False)". Cython's own functions do not, so that `NDArray.sum(5)`
     # would read an int's memory.
