@@ -496,7 +496,7 @@ cdef object pair(Ufunc ufunc, object x1, object x2):
 
 cdef int run_flat(Ufunc ufunc, const Loop *loop, BaseArray a, BaseArray b,
                   char *scalar, BaseArray result, const Py_ssize_t *steps) except -1:
-    """Compute many elements of contiguous operands."""
+    """Compute many elements of contiguous operands; without a GIL, few of them, too."""
     cdef Operands operands
     cdef Walk walk
     cdef int op
@@ -507,6 +507,8 @@ cdef int run_flat(Ufunc ufunc, const Loop *loop, BaseArray a, BaseArray b,
     walk.shape[0] = result.size
     for op in range(walk.nops):
         walk.strides[op][0] = steps[op]
+    if result.size < LARGE:
+        return compute_on(&operands, &walk, compute_loop, <void *>loop, False)
     return run_loop(ufunc, loop, &operands, &walk)
 
 
