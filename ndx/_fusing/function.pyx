@@ -148,6 +148,25 @@ cdef class Entry:
                            [<object>found.scalars[i] for i in range(found.nscalars)])
 
 
+@cython.final
+cdef class Known:
+    """What a fused function has learned: other threads read it, so none is changed."""
+
+    cdef list entries            # of Entry, the latest used first
+    cdef dict canonical
+    cdef dict seen               # how often signatures were met without a program
+    cdef bint takes              # whether a program takes arguments from outside
+
+
+cdef Known new_known(list entries, dict canonical, dict seen, bint takes):
+    cdef Known made = Known.__new__(Known)
+    made.entries = entries
+    made.canonical = canonical
+    made.seen = seen
+    made.takes = takes
+    return made
+
+
 cdef uint64_t hash_of(const Words *found) noexcept:
     cdef uint64_t result = 0x9E3779B97F4A7C15
     cdef int i
@@ -171,11 +190,8 @@ cdef class FusedFunction:
 
     cdef Vectorcall vectorcall
     cdef readonly object _function
-    cdef list entries            # of Entry, the latest used first
-    cdef dict canonical
-    cdef dict seen               # how often signatures were met without a program
+    cdef Known known             # by `now` and `replace` alone
     cdef uint64_t by_value       # bits of floats on which the recording depended
-    cdef bint takes              # whether a program takes arguments from outside
     cdef Py_ssize_t signatures
     cdef Py_ssize_t cleared      # how often
     cdef Py_ssize_t unfit        # calls whose arguments have no signature
@@ -185,9 +201,7 @@ cdef class FusedFunction:
     def __cinit__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.vectorcall = <Vectorcall><void *>call_fused
-        self.entries = []
-        self.canonical = {}
-        self.seen = {}
+        self.known = new_known([], {}, {}, False)
         # Callable objects have no name of their own.
         self.__qualname__ = type(function).__qualname__
         functools.update_wrapper(self, function)
@@ -209,17 +223,32 @@ cdef class FusedFunction:
         """Return a text: the signatures met, and how each is computed, or why not."""
         from ndx._fusing.explaining import explain
 
-        return explain(self.__qualname__, list(self.entries), self.unfit)
+        return explain(self.__qualname__, list(self.now().entries), self.unfit)
 
     def clear(self) -> None:
         """Forget all recordings."""
-        self.entries = []
-        self.canonical = {}
-        self.seen = {}
-        self.by_value = 0
-        self.takes = False
-        self.signatures = 0
-        self.cleared += 1
+        cdef Known known = new_known([], {}, {}, False)
+        with cython.critical_section(self):
+            known, self.known = self.known, known
+            self.by_value = 0
+            self.signatures = 0
+            self.cleared += 1
+
+    cdef inline Known now(self):
+        """Return what is known; without a GIL another thread may replace it."""
+        cdef Known known
+        with cython.critical_section(self):
+            known = self.known
+        return known
+
+    cdef bint replace(self, Known known, Known other) except -1:
+        """Replace what is known, unless another thread has done so."""
+        with cython.critical_section(self):
+            if self.known is not known:
+                return False
+            # What was known goes after the section.
+            known, self.known = self.known, other
+        return True
 
     cdef int describe(self, Words *found, PyObject **args, Py_ssize_t count,
                       PyObject *names, dict canonical, list owned, list kept,
@@ -303,10 +332,11 @@ cdef class FusedFunction:
                 classes.append(kind)
         return 0
 
-    cdef Entry find(self, Words *found, uint64_t hash, PyObject **args, list owned):
+    cdef Entry find(self, Known known, Words *found, uint64_t hash, PyObject **args,
+                    list owned):
         """Return the entry of a signature whose guards hold."""
         cdef Entry entry
-        cdef list entries = self.entries
+        cdef list entries = known.entries
         cdef list moved
         cdef Py_ssize_t i
         for i in range(len(entries)):
@@ -317,11 +347,10 @@ cdef class FusedFunction:
                         found, args, <PyObject *>self._function, owned):
                     continue
                 if i > 4:
-                    # A new list: another thread may be walking along this one.
                     moved = [
                         entry, *[other for other in entries if other is not entry]]
-                    if self.entries is entries:
-                        self.entries = moved
+                    self.replace(known, new_known(
+                        moved, known.canonical, known.seen, known.takes))
                 return entry
         return None
 
@@ -331,17 +360,18 @@ cdef class FusedFunction:
         Recording takes longer than a few operations, and each call may differ, in its
         arguments or in what it reads from outside.
         """
+        cdef Known known = self.now()
         cdef Py_ssize_t met
         cdef int others = 0
         cdef Entry entry
         if self.signatures < AT_ONCE:
             return False
-        if len(self.seen) >= SEEN:
-            self.seen = {}
-        for entry in self.entries:
+        if len(known.seen) >= SEEN:
+            known.seen.clear()
+        for entry in known.entries:
             others += entry.hash == hash and entry.count == found.count
-        met = self.seen.get(hash, 0) + 1
-        self.seen[hash] = met
+        met = known.seen.get(hash, 0) + 1
+        known.seen[hash] = met
         if others < AT_ONCE:
             return met == 1
         # Recordings get rare if the values that are read differ again and again.
@@ -374,7 +404,8 @@ cdef class FusedFunction:
         for i in by_value:
             if i < found.nscalars:
                 # Signatures have these values from now on.
-                self.by_value |= <uint64_t>1 << i
+                with cython.critical_section(self):
+                    self.by_value |= <uint64_t>1 << i
         if by_value:
             self.describe(found, args, count, names, canonical, owned, None, None)
         entry.hash = hash_of(found)
@@ -388,25 +419,32 @@ cdef class FusedFunction:
             entry.take(found, recording.program)
         found.count, found.narrays, found.device = entry.count, narrays, device
         found.fits = True
-        self.takes |= entry.guards.takes
         self.keep(entry, cleared)
         return entry
 
     cdef int keep(self, Entry entry, Py_ssize_t cleared) except -1:
         """Keep an entry, and not too many of its signature, unless `clear` came."""
+        cdef Known known
         cdef Entry other
-        cdef list entries = [entry]
-        cdef int same = 1
-        for other in self.entries:
-            if other.hash == entry.hash and other.words == entry.words:
-                same += 1
-                if same > AT_ONCE or not other.guards.alive:
-                    continue
-            entries.append(other)
-        if self.cleared == cleared:
-            self.signatures += 1
-            self.entries = entries[:PROGRAMS]
-        return 0
+        cdef list entries
+        cdef int same
+        while True:
+            known = self.now()
+            entries = [entry]
+            same = 1
+            for other in known.entries:
+                if other.hash == entry.hash and other.words == entry.words:
+                    same += 1
+                    if same > AT_ONCE or not other.guards.alive:
+                        continue
+                entries.append(other)
+            if self.cleared != cleared:
+                return 0
+            if self.replace(known, new_known(
+                    entries[:PROGRAMS], known.canonical, known.seen,
+                    known.takes or entry.guards.takes)):
+                self.signatures += 1
+                return 0
 
 
 cdef inline void add_address(Words *found, Tag tag, object value) noexcept:
@@ -435,26 +473,28 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     cdef Py_ssize_t count = ndx_count(nargsf)
     cdef Entry entry = None
     cdef Words found
-    # Keeps arrays and floats alive that the caller does not.
-    cdef list owned = [] if names != NULL or fused.takes else None
-    cdef dict canonical = fused.canonical
+    cdef Known known = fused.now()
+    cdef list owned
     cdef int hindrance
     cdef bint too_deep = False
     cdef Py_ssize_t i
-    if len(canonical) >= SEEN:
+    if len(known.canonical) >= SEEN:
         # A new one: other threads may be describing their calls by the old one.
-        canonical = fused.canonical = {}
+        fused.replace(known, new_known(known.entries, {}, known.seen, known.takes))
+        known = fused.now()
+    # Keeps arrays and floats alive that the caller does not.
+    owned = [] if names != NULL or known.takes else None
     if owned is None:
         for i in range(count):
             if not is_array(<object>args[i]):
                 owned = []
                 break
-    fused.describe(&found, args, count, names, canonical, owned, None, None)
+    fused.describe(&found, args, count, names, known.canonical, owned, None, None)
     if found.fits:
-        entry = fused.find(&found, hash_of(&found), args, owned)
+        entry = fused.find(known, &found, hash_of(&found), args, owned)
         if entry is None and not getattr(of_thread, "too_deep", False):
             owned = [] if owned is None else owned
-            entry = fused.learn(&found, args, count, names, canonical, owned)
+            entry = fused.learn(&found, args, count, names, known.canonical, owned)
             too_deep = entry is not None and entry.too_deep
             if entry is not None and not entry.guards.hold(
                     &found, args, <PyObject *>fused._function, owned):
@@ -462,7 +502,8 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         if entry is not None and entry.program is not None:
             hindrance = entry.program.hindrance(found.arrays)
             if hindrance == 0:
-                entry.replayed = True
+                if not entry.replayed:
+                    entry.replayed = True
                 return entry.program.run(found.arrays, found.scalars)
             entry.hindered[hindrance] += 1
         elif entry is not None and entry.launch is not None:

@@ -9,9 +9,10 @@ No Python code runs meanwhile: the recording refuses reads that run some.
 Objects are compared by address and not kept alive. When one dies, its guards fail.
 """
 
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport Py_TYPE, PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp
 
@@ -86,6 +87,31 @@ cdef extern from *:
     #else
     #define ndx_optional_attribute _PyObject_LookupAttr
     #endif
+    /* New references: another thread may replace what is read. NULL: there is none. */
+    static PyObject *ndx_value_in(PyObject *dict, PyObject *key) {
+    #if PY_VERSION_HEX >= 0x030D0000
+        PyObject *found;
+        PyDict_GetItemRef(dict, key, &found);
+        return found;
+    #else
+        return Py_XNewRef(PyDict_GetItemWithError(dict, key));
+    #endif
+    }
+    static PyObject *ndx_item_in(PyObject *sequence, Py_ssize_t i) {
+        PyObject *found;
+        if (PyTuple_Check(sequence))
+            return i < PyTuple_GET_SIZE(sequence)
+                ? Py_NewRef(PyTuple_GET_ITEM(sequence, i)) : NULL;
+        if (!PyList_Check(sequence) || i >= PyList_GET_SIZE(sequence))
+            return NULL;
+    #if PY_VERSION_HEX >= 0x030D0000
+        if ((found = PyList_GetItemRef(sequence, i)) == NULL)
+            PyErr_Clear();
+        return found;
+    #else
+        return Py_NewRef(PyList_GET_ITEM(sequence, i));
+    #endif
+    }
     static int ndx_has_plain_attributes(PyTypeObject *type) {
         return type->tp_getattro == PyObject_GenericGetAttr
             || type->tp_getattro == PyType_Type.tp_getattro;
@@ -111,6 +137,8 @@ cdef extern from *:
     """
     int optional_attribute "ndx_optional_attribute"(
         PyObject *, PyObject *, PyObject **) except -1
+    PyObject *value_in "ndx_value_in"(PyObject *, PyObject *) except? NULL
+    PyObject *item_in "ndx_item_in"(PyObject *, Py_ssize_t) noexcept
     bint has_plain_attributes "ndx_has_plain_attributes"(type) noexcept
     void *getattro_of "ndx_getattro_of"(PyObject *) noexcept
     void *plain_getattro "ndx_plain_getattro"(bint of_type) noexcept
@@ -130,13 +158,12 @@ cdef extern from "Python.h":
     PyObject *PyMethod_GET_FUNCTION(PyObject *) noexcept
     PyObject *PyMethod_GET_SELF(PyObject *) noexcept
     PyObject *PyModule_GetDict(PyObject *) noexcept
-    PyObject *PyCell_GET(PyObject *) noexcept
-    PyObject *PyDict_GetItemWithError(PyObject *, PyObject *) except? NULL
+    PyObject *PyCell_Get(PyObject *) except? NULL
+    PyObject *Py_XNewRef(PyObject *) noexcept
     Py_ssize_t PyDict_Size(PyObject *) except -1
     int PyDict_Next(PyObject *, Py_ssize_t *, PyObject **, PyObject **) noexcept
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept
-    PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t) noexcept
     Py_ssize_t PyList_GET_SIZE(PyObject *) noexcept
     bint PyTuple_Check(PyObject *) noexcept
     bint PyList_Check(PyObject *) noexcept
@@ -158,42 +185,37 @@ cdef Py_ssize_t size_of(PyObject *value) except -2:
     return PyDict_Size(value) if PyDict_Check(value) else -1
 
 
-cdef inline PyObject *borrowed(const Guard *guard, PyObject *parent,
-                               PyObject **values, PyObject **args,
-                               PyObject *function) except? NULL:
-    """Read a value that something else keeps alive; NULL: there is none."""
+cdef inline PyObject *read_value(const Guard *guard, PyObject *parent,
+                                 PyObject **values, PyObject **args,
+                                 PyObject *function) except? NULL:
+    """Read a value; return a new reference, or NULL: there is none."""
     cdef PyObject *found = NULL
     cdef int read = guard.read
+    if read == READ_GLOBAL:
+        found = value_in(PyFunction_GET_GLOBALS(parent), guard.key)
+        return value_in(builtins_of(parent), guard.key) if found == NULL else found
+    if read == READ_MEMBER:
+        return value_in(PyModule_GetDict(parent), guard.key) if is_module(parent) \
+            else NULL
+    if read == READ_CELL:
+        return PyCell_Get(PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(parent), guard.index))
+    if read == READ_ITEM:
+        return item_in(parent, guard.index)
+    if read == READ_KEY:
+        return value_in(parent, guard.key)
+    if read == READ_KEYWORD_DEFAULT:
+        found = PyFunction_GET_KW_DEFAULTS(parent)
+        return NULL if found == NULL else value_in(found, guard.key)
     if read == READ_FUNCTION:
         found = function
-    elif read == READ_GLOBAL:
-        found = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(parent), guard.key)
-        if found == NULL:
-            found = PyDict_GetItemWithError(builtins_of(parent), guard.key)
-    elif read == READ_MEMBER:
-        if is_module(parent):
-            found = PyDict_GetItemWithError(PyModule_GetDict(parent), guard.key)
     elif read == READ_CONSTANT:
         found = guard.key
     elif read == READ_ARGUMENT:
         found = args[guard.index]
-    elif read == READ_CELL:
-        found = PyCell_GET(PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(parent),
-                                            guard.index))
     elif read == READ_DEFAULT:
         found = PyTuple_GET_ITEM(PyFunction_GET_DEFAULTS(parent), guard.index)
-    elif read == READ_KEYWORD_DEFAULT:
-        found = PyFunction_GET_KW_DEFAULTS(parent)
-        if found != NULL:
-            found = PyDict_GetItemWithError(found, guard.key)
     elif read == READ_CLASS:
         found = <PyObject *>Py_TYPE(<object>parent)
-    elif read == READ_ITEM:
-        if guard.index < size_of(parent):
-            found = PyTuple_GET_ITEM(parent, guard.index) if PyTuple_Check(parent) \
-                else PyList_GET_ITEM(parent, guard.index)
-    elif read == READ_KEY:
-        found = PyDict_GetItemWithError(parent, guard.key)
     elif read == READ_METHOD_FUNCTION:
         if is_method(parent) and PyMethod_GET_SELF(parent) == values[guard.index]:
             found = PyMethod_GET_FUNCTION(parent)
@@ -205,7 +227,7 @@ cdef inline PyObject *borrowed(const Guard *guard, PyObject *parent,
             found = parent
     elif has_keys(parent, <tuple>guard.expected):
         found = parent
-    return found
+    return Py_XNewRef(found)
 
 
 cdef bint is_plain_read(Guard *guard, PyObject *parent) except -1:
@@ -222,12 +244,13 @@ cdef bint has_keys(PyObject *value, tuple keys) except -1:
     cdef Py_ssize_t place = 0, i = 0
     if not PyDict_Check(value):
         return is_equal(tuple(<object>value), keys)
-    if PyDict_Size(value) != len(keys):
-        return False
-    while PyDict_Next(value, &place, &key, &item):
-        if key != <PyObject *>keys[i] and not is_equal(<object>key, keys[i]):
+    with cython.critical_section(<object>value):
+        if PyDict_Size(value) != len(keys):
             return False
-        i += 1
+        while PyDict_Next(value, &place, &key, &item):
+            if key != <PyObject *>keys[i] and not is_equal(<object>key, keys[i]):
+                return False
+            i += 1
     return True
 
 
@@ -428,9 +451,7 @@ cdef int compare(Guards self, int *done, PyObject **values, Words *found,
         parent = NULL if guard.parent < 0 else values[guard.parent]
         values[i] = NULL
         if guard.read != READ_ATTRIBUTE:
-            values[i] = borrowed(guard, parent, values, args, function)
-            if values[i] != NULL:
-                Py_INCREF(<object>values[i])
+            values[i] = read_value(guard, parent, values, args, function)
         elif getattro_of(parent) != guard.getattro or (
                 guard.version != version_of(parent, guard.of_type)
                 or guard.version == 0) and not is_plain_read(guard, parent):

@@ -11,6 +11,7 @@ import threading
 import weakref
 
 import pytest
+from helpers.together import skip_where_classes_stay
 
 import ndx
 from ndx._fusing.tracing import Trace
@@ -53,6 +54,7 @@ def test_self_and_what_it_has_are_not_kept_alive():
     assert model().apply(ndx.ones(3)).tolist() == [11.0] * 3
 
 
+@skip_where_classes_stay
 def test_classes_of_arguments_are_not_kept_alive():
     fused = ndx.fuse(lambda x, thing: x * thing.rate)
 
@@ -68,6 +70,7 @@ def test_classes_of_arguments_are_not_kept_alive():
         assert seen() is None
 
 
+@skip_where_classes_stay
 @pytest.mark.parametrize("read", [
     lambda x, thing, other: x * 2 if thing.current is other else x,
     lambda x, thing, other: x + (3 if isinstance(thing.current, type(other)) else 4),

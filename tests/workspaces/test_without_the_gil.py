@@ -1,42 +1,7 @@
-"""Threads that share arrays and scopes at once, without the GIL where Python can.
-
-Elsewhere the same programs run with the GIL.
-"""
-
-import os
-import sysconfig
+"""Threads that share arrays and scopes at once."""
 
 import pytest
-from helpers.commands import run_python
-
-FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-ROUNDS = int(os.environ.get("NDX_EXAMPLES", "20")) * 100
-
-START = f"""if True:
-    import queue, threading
-    import numpy as np
-    import ndx
-    ROUNDS = {ROUNDS}
-    over = threading.Event()
-    box = [None]
-    def run(*functions):
-        raised = []
-        def guarded(function):
-            try:
-                function()
-            except BaseException as error:
-                raised.append(error)
-                over.set()
-        threads = [
-            threading.Thread(target=guarded, args=(each,)) for each in functions
-        ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-        if raised:
-            raise raised[0]
-"""
+from helpers.together import run_together
 
 PROGRAMS = {
     "each thread has a workspace of its own": """
@@ -157,6 +122,4 @@ PROGRAMS["another thread drops the arrays of a scope"] = PROGRAMS[
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_threads_share(name):
-    environment = {"PYTHON_GIL": "0"} if FREE_THREADED else {}
-    code = START + PROGRAMS[name] + "\n    print('done')"
-    assert run_python(code, environment=environment) == "done\n"
+    run_together(PROGRAMS[name])

@@ -1,0 +1,53 @@
+"""Programs of several threads at once, without the GIL where Python can.
+
+Elsewhere they run with the GIL.
+"""
+
+import os
+import sys
+import sysconfig
+
+import pytest
+
+from helpers.commands import run_python
+
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+ROUNDS = int(os.environ.get("NDX_EXAMPLES", "20")) * 100
+
+# CPython 3.13t keeps classes and functions for ever once a thread has started.
+skip_where_classes_stay = pytest.mark.skipif(
+    FREE_THREADED and sys.version_info < (3, 14), reason="classes are immortal there"
+)
+
+START = f"""if True:
+    import queue, threading
+    import numpy as np
+    import ndx
+    ROUNDS = {ROUNDS}
+    over = threading.Event()
+    box = [None]
+    def run(*functions):
+        raised = []
+        def guarded(function):
+            try:
+                function()
+            except BaseException as error:
+                raised.append(error)
+                over.set()
+        threads = [
+            threading.Thread(target=guarded, args=(each,)) for each in functions
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        if raised:
+            raise raised[0]
+"""
+
+
+def run_together(program):
+    """Run a program with `run`, `over`, `box` and `ROUNDS`; fail unless it ends well."""
+    environment = {"PYTHON_GIL": "0"} if FREE_THREADED else {}
+    code = START + program + "\n    print('done')"
+    assert run_python(code, environment=environment) == "done\n"
