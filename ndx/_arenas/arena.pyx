@@ -24,10 +24,10 @@ from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_gu
 from ndx._blocks.block cimport (
     NDX_STRIPES, Block, BlockParent, Clock, Export, Taken, allocate_memory, block_blank,
     block_decref, block_hide, block_incref, block_is_used, block_lock, block_memory,
-    block_pin, block_purge, block_set_device, block_set_free, block_take_memory,
-    block_take_out, block_unlock, block_unpin, give_back, mark_cycle, ndx_down_pins,
-    ndx_get_refs, ndx_set_clock, ndx_set_flag, ndx_set_time, ndx_stripe_lock,
-    ndx_stripe_unlock,
+    block_pin, block_purge, block_serial, block_set_device, block_set_free,
+    block_take_memory, block_take_out, block_unlock, block_unpin, give_back, mark_cycle,
+    ndx_down_pins, ndx_get_refs, ndx_set_clock, ndx_set_flag, ndx_set_time,
+    ndx_stripe_lock, ndx_stripe_unlock, note_moved, observers,
 )
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
@@ -288,6 +288,7 @@ cdef class Arena(Watcher):
         """
         cdef Block *block
         cdef Taken taken
+        cdef uint64_t serial
         raised = None
         if self.mirror is not None:
             try:
@@ -319,6 +320,11 @@ cdef class Arena(Watcher):
                 if self.guarded:
                     self.inspect(block)
                 block_purge(block)
+                serial = block_serial(block)
+                if serial:
+                    ndx_stripe_unlock(self.stripe)
+                    observers.retired(serial)
+                    ndx_stripe_lock(self.stripe)
             else:
                 block.retired = False
                 self.let_go(block)
@@ -513,6 +519,7 @@ cdef class Arena(Watcher):
         cdef Py_ssize_t count = 0
         cdef Block **blocks
         cdef Block *block
+        cdef bint referenced
         ndx_stripe_lock(self.stripe)
         block = self.live.next
         while block != &self.live:
@@ -522,7 +529,16 @@ cdef class Arena(Watcher):
         if blocks == NULL:
             # There is no memory for the list of blocks: they all stay where they are.
             while self.live.next != &self.live:
-                self.keep(self.live.next)
+                block = self.live.next
+                referenced = ndx_get_refs(&block.refs) > 0
+                if referenced:
+                    block_incref(block)
+                self.keep(block)
+                if referenced:
+                    ndx_stripe_unlock(self.stripe)
+                    note_moved(block)
+                    block_decref(block)
+                    ndx_stripe_lock(self.stripe)
             ndx_stripe_unlock(self.stripe)
             return 0
         count = 0
@@ -553,7 +569,7 @@ cdef class Arena(Watcher):
         cdef const uint64_t *now
         cdef Block *block
         cdef Backend server
-        cdef bint failed = moves == NULL, movable
+        cdef bint failed = moves == NULL, movable, kept
         interruption = None
         if outside.device_number != self.backend.device_number:
             outside = self.backend
@@ -604,13 +620,17 @@ cdef class Arena(Watcher):
             self.counts.escaped_count += 1
             self.counts.escaped_bytes += block.nbytes
             block_unlock(block)
+            note_moved(block)
             moves[i].memory.ptr = NULL
         for i in range(count):
             block_lock(blocks[i])
-            if blocks[i].parent == <PyObject *>self \
-                    and ndx_get_refs(&blocks[i].refs) > 1:
+            kept = blocks[i].parent == <PyObject *>self \
+                and ndx_get_refs(&blocks[i].refs) > 1
+            if kept:
                 self.keep(blocks[i])
             block_unlock(blocks[i])
+            if kept:
+                note_moved(blocks[i])
         for i in range(made):
             if moves[i].memory.ptr != NULL:
                 untrace(moves[i].memory.ptr)

@@ -56,7 +56,9 @@ ctypedef PyObject *(*NumberAttribute)(PyObject *number, PyObject *name) except N
 cdef int set_array_type(type cls, const char *name) except -1
 cdef tuple make_number_types(NumberHash hash, NumberMaker make,
                              NumberAttribute attribute, const int *reporting)
-cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
+ctypedef void (*Announce)(BaseArray x) noexcept
+
+cdef void set_announce(Announce hook) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef BaseArray bare_array(int ndim)
 cdef Block *own_block(BaseArray x) except NULL

@@ -113,8 +113,12 @@ cdef enum:
     # From this size on `check_room` asks the system.
     MANY_BYTES = 1 << 28
 
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    Announce ndx_get_announce "ndx_get"(Announce *hook)
+    void ndx_set_announce "ndx_set"(Announce *hook, Announce value)
+
 # Hook for recordings: called with each new array that has its own block; or NULL.
-cdef void (*announce)(BaseArray x) noexcept
+cdef Announce announce
 announce = NULL
 
 array_type = NULL
@@ -208,16 +212,17 @@ def drop_objects():
 caches.register("array objects", NDX_IDLE_OBJECTS, objects_kept, drop_objects)
 
 
-cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
+cdef void set_announce(Announce hook) noexcept:
     """Set the hook that is called with each new array; NULL removes it."""
     global announce
-    announce = hook
+    ndx_set_announce(&announce, hook)
 
 
 cdef void announce_array(BaseArray x) noexcept:
     """Call the hook for an array whose block was made before it."""
-    if announce != NULL:
-        announce(x)
+    cdef Announce hook = ndx_get_announce(&announce)
+    if hook != NULL:
+        hook(x)
 
 
 # The collector tracks only arrays with a foreign owner (`set_base`). It never clears
@@ -293,7 +298,7 @@ cdef BaseArray bare_array(int ndim):
 cdef inline size_t room_of(BaseArray x) noexcept:
     """Return the bytes in the object of a new array that its elements may take."""
     # A recording knows arrays by their blocks.
-    if announce != NULL or x.ndim > INLINE_DIMS:
+    if ndx_get_announce(&announce) != NULL or x.ndim > INLINE_DIMS:
         return 0
     return min(<size_t>CELL, (2 * INLINE_DIMS - 2 * x.ndim) * sizeof(Py_ssize_t))
 
@@ -400,8 +405,7 @@ cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shap
     cdef size_t nbytes = x.size * itemsize_of[dtype]
     settle(x, allocate_block(nbytes, zero, room_of(x)) if device == 0
            else allocate_on(device, nbytes, zero, False, None, 0))
-    if announce != NULL:
-        announce(x)
+    announce_array(x)
     return x
 
 
@@ -415,8 +419,7 @@ cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *s
     cdef BaseArray x = laid_out(dtype, ndim, shape, order)
     settle(x, allocate_on(device, x.size * itemsize_of[dtype], zero, True, arena,
                           room_of(x)))
-    if announce != NULL:
-        announce(x)
+    announce_array(x)
     return x
 
 
@@ -473,8 +476,7 @@ cdef BaseArray new_like(BaseArray x, int dtype):
     result.c_contiguous = True
     result.f_contiguous = x.f_contiguous
     settle(result, allocate_block(x.size * itemsize, False, room_of(result)))
-    if announce != NULL:
-        announce(result)
+    announce_array(result)
     return result
 
 

@@ -100,13 +100,19 @@ cdef class BlockParent:
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
 
-# Hooks of recordings, called for blocks with a serial.
+ctypedef void (*NoteCycle)(BlockParent arena, bint begins) noexcept
+
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    NoteCycle ndx_get_cycled "ndx_get"(NoteCycle *hook)
+    void ndx_set_cycled "ndx_set"(NoteCycle *hook, NoteCycle value)
+
+# Hooks of recordings, called for blocks with a serial, with no lock held.
 cdef struct Observers:
     void (*ended)(uint64_t serial, int ending) noexcept
     void (*moved)(Block *block) noexcept
-    void (*retired)(Block *block) noexcept
+    void (*retired)(uint64_t serial) noexcept
     # Called at the scopes of all arenas during a recording; NULL otherwise.
-    void (*cycled)(BlockParent arena, bint begins) noexcept
+    NoteCycle cycled
 
 cdef Observers observers
 
@@ -144,11 +150,17 @@ cdef bint block_is_lost(Block *block) noexcept
 cdef void block_lose(Block *block) noexcept
 
 cdef inline void mark_cycle(BlockParent arena, bint begins) noexcept:
-    if observers.cycled != NULL:
-        observers.cycled(arena, begins)
+    cdef NoteCycle hook = ndx_get_cycled(&observers.cycled)
+    if hook != NULL:
+        hook(arena, begins)
 
 cdef inline uint64_t block_serial(const Block *block) noexcept:
     return 0 if block.note == NULL else block.note.serial
+
+cdef inline void note_moved(Block *block) noexcept:
+    """Tell recordings that a block has left its workspace; the caller holds it."""
+    if block_serial(block):
+        observers.moved(block)
 
 cdef inline PyObject *block_origin(const Block *block) noexcept:
     return NULL if block.note == NULL else block.note.origin

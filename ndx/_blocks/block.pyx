@@ -361,8 +361,6 @@ cdef void block_set_free(Block *block) noexcept:
     ndx_set_clock(&block.now, &off_host if block.device else &always)
     block.clock = NULL
     Py_XDECREF(clock)
-    if block_serial(block):
-        observers.moved(block)
 
 
 cdef void block_free(Block *block) noexcept:
@@ -520,8 +518,6 @@ cdef void block_purge(Block *block) noexcept:
     cdef Export *export = block.exports
     cdef size_t low = block.nbytes, high = 0
     cdef Memory memory
-    if block_serial(block):
-        observers.retired(block)
     # A block of no bytes has a backend, but no memory of it.
     if block.holding != OWN_RANGE or block.pins > 0 or block_note(block) == NULL:
         return

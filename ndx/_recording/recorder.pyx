@@ -11,18 +11,20 @@ from cpython.mem cimport (
 )
 from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
-from cpython.ref cimport Py_DECREF
+from cpython.ref cimport Py_DECREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+import os
 import threading
 import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray, set_announce
 from ndx._blocks.block cimport (
-    ESCAPED, Block, BlockParent, block_note, block_serial, observers,
+    ESCAPED, IN_OBJECTS, Block, BlockParent, block_lock, block_note, block_serial,
+    block_unlock, ndx_set_cycled, observers,
 )
 from ndx._context.context cimport placing_backend, scope_of
 from ndx._lib.dtypes cimport NDTYPES, dtype_object
@@ -39,7 +41,52 @@ from ndx.backends._pressure import set_largest_makers
 # ---- The log: events in the order of time, in plain memory ---------------------------
 # Writing to a log runs no Python, so it is allowed while an array dies. A log keeps the
 # newest events: when it is full, it forgets the arrays that died first, and if that
-# frees little, the older half of what is no array's.
+# frees little, the older half of what is no array's. Without a GIL, `lock` guards all
+# logs, the serials, and the tuple of the open recordings; and `tables` those of all
+# recorders, whose lists and dicts have locks of their own, so that a thread may have to
+# wait for one.
+
+cdef extern from *:
+    """
+    #include "ndx/internal/free_threading.h"
+    #ifdef Py_GIL_DISABLED
+    static ndx_lock ndx_logs;
+    static PyMutex ndx_tables;
+    static void ndx_lock_logs(void) { ndx_lock_acquire(&ndx_logs); }
+    static void ndx_unlock_logs(void) { ndx_lock_release(&ndx_logs); }
+    static int ndx_guard_logs(void) {
+        return ndx_at_fork(ndx_lock_logs, ndx_unlock_logs);
+    }
+    static void ndx_lock_tables(void) { PyMutex_Lock(&ndx_tables); }
+    static void ndx_unlock_tables(void) { PyMutex_Unlock(&ndx_tables); }
+    static void ndx_renew_tables(void) { memset(&ndx_tables, 0, sizeof ndx_tables); }
+    #else
+    static inline void ndx_lock_logs(void) { }
+    static inline void ndx_unlock_logs(void) { }
+    static inline int ndx_guard_logs(void) { return 0; }
+    static inline void ndx_lock_tables(void) { }
+    static inline void ndx_unlock_tables(void) { }
+    static inline void ndx_renew_tables(void) { }
+    #endif
+    """
+    void lock_logs "ndx_lock_logs"() noexcept
+    void unlock_logs "ndx_unlock_logs"() noexcept
+    int guard_logs "ndx_guard_logs"() noexcept
+    void lock_tables "ndx_lock_tables"() noexcept
+    void unlock_tables "ndx_unlock_tables"() noexcept
+    void renew_tables "ndx_renew_tables"() noexcept
+
+if guard_logs() != 0:
+    raise MemoryError("ndx: no memory to register its fork handlers")
+
+
+def _renew_tables():
+    """Free the lock of the tables in a forked child, where no thread has it."""
+    renew_tables()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_tables)
 
 cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
@@ -65,10 +112,6 @@ cdef class Log:
 
     def __dealloc__(self):
         PyMem_RawFree(self.events)
-
-    def close(self):
-        """Set the end time of the recording."""
-        self.end = ndx_nanoseconds()
 
     def now(self):
         """Return the time now, in nanoseconds of the log's clock."""
@@ -210,7 +253,7 @@ cdef class Log:
 
     def live_by_stack(self, int32_t backend, size_t nstacks):
         """Return (stack, bytes, number) of recorded memory of a backend that lives."""
-        cdef size_t i, count = self.count
+        cdef size_t i
         cdef Event *birth
         # Sums of bytes and numbers. No Python runs until the events were read: it could
         # log more.
@@ -218,7 +261,8 @@ cdef class Log:
             <int64_t *>PyMem_RawCalloc(2 * nstacks + 1, sizeof(int64_t))
         if sums == NULL:
             raise MemoryError(f"no memory for the sums of {nstacks} stacks")
-        for i in range(count):
+        lock_logs()
+        for i in range(self.count):
             birth = &self.events[i]
             if birth.kind == DEATH:
                 birth = self.find(birth.subject)
@@ -233,6 +277,7 @@ cdef class Log:
             else:
                 sums[2 * birth.stack] -= <int64_t>birth.nbytes
                 sums[2 * birth.stack + 1] -= 1
+        unlock_logs()
         found = []
         try:
             for i in range(nstacks):
@@ -244,14 +289,19 @@ cdef class Log:
 
     def rows(self):
         """Return all events as tuples, in the order of the fields of ``Event``."""
-        cdef size_t i, count = self.count
+        cdef size_t i, count
         cdef Event *e
         cdef list rows = []
         # Read from a copy: making tuples may run the collector, which may log more.
-        cdef Event *events = <Event *>PyMem_RawMalloc((count + 1) * sizeof(Event))
+        cdef Event *events
+        lock_logs()
+        count = self.count
+        events = <Event *>PyMem_RawMalloc((count + 1) * sizeof(Event))
+        if events != NULL:
+            memcpy(events, self.events, count * sizeof(Event))
+        unlock_logs()
         if events == NULL:
             raise MemoryError(f"no memory for a copy of {count} events")
-        memcpy(events, self.events, count * sizeof(Event))
         try:
             for i in range(count):
                 e = &events[i]
@@ -336,56 +386,72 @@ cdef class Recorder:
 
     def start(self):
         """Start to record."""
-        global active
         self.open = True
         self.sample(placing_backend())
-        active = (*active, self)
-        observers.cycled = note_cycle
-        set_announce(note_birth)
+        replace_active(None, self)
 
     def stop(self):
         """End the recording; its log and tables stay."""
-        global active
         if not self.open:
             return
-        active = tuple([other for other in active if other is not self])
-        if not active:
-            observers.cycled = NULL
-            set_announce(NULL)
+        replace_active(self, None)
         for reference, _, _ in self.backends:
             backend = reference()
             if backend is not None:
                 self.sample(backend)
+        lock_logs()
         self.open = False
-        self.log.close()
+        self.log.end = ndx_nanoseconds()
+        unlock_logs()
 
     cdef int sample(self, Backend backend) except -1:
         """Log the counters of a backend."""
         cdef Event event
         blank(&event, SAMPLE)
         event.backend = self.backend_number(backend)
-        event.time = ndx_nanoseconds()
         read_counters(backend, &event)
-        self.log.append(&event)
+        self.note(&event)
         return 0
+
+    cdef void note(self, Event *event) noexcept:
+        """Log an event that is no block's, while the recording is open."""
+        lock_logs()
+        event.time = ndx_nanoseconds()
+        if self.open:
+            self.log.append(event)
+        unlock_logs()
 
     # ---------------------------------------------------------------- the tables
 
+    cdef int32_t add(self, object key, list table, object entry) except -2:
+        """Return the number of a new entry, unless another thread has just added it."""
+        cdef object number
+        lock_tables()
+        try:
+            number = self.numbers.get(key)
+            if number is None:
+                table.append(entry)
+                number = self.numbers[key] = len(table) - 1
+        finally:
+            unlock_tables()
+        return number
+
     cdef int32_t backend_number(self, Backend backend) except -2:
-        cdef object found = self.numbers.get(<size_t><PyObject *>backend)
-        # The address may be that of a backend that is gone.
-        if found is not None and self.backends[found][0]() is backend:
-            return found
-        self.backends.append((weakref.ref(backend), backend.name, backend.limit))
-        self.numbers[<size_t><PyObject *>backend] = len(self.backends) - 1
-        return len(self.backends) - 1
+        cdef object key = <size_t><PyObject *>backend
+        cdef object found = self.numbers.get(key)
+        if found is not None:
+            if self.backends[found][0]() is backend:
+                return found
+            # The address is that of a backend that is gone.
+            self.numbers.pop(key, None)
+        return self.add(
+            key, self.backends, (weakref.ref(backend), backend.name, backend.limit))
 
     cdef int32_t workspace_number(self, Arena arena) except -2:
         cdef object key = ("clock", <size_t><PyObject *>arena.clock)
         cdef object number = self.numbers.get(key)
         if number is None:
-            self.workspaces.append([arena.clock, None])
-            number = self.numbers[key] = len(self.workspaces) - 1
+            number = self.add(key, self.workspaces, [arena.clock, None])
         if self.workspaces[number][1] is None:
             self.workspaces[number][1] = slot_of(arena)
         return number
@@ -395,16 +461,14 @@ cdef class Recorder:
         cdef object key = ("thread", PyThreadState_GetID(PyThreadState_Get()))
         cdef object number = self.numbers.get(key)
         if number is None:
-            self.threads.append(thread_name())
-            number = self.numbers[key] = len(self.threads) - 1
+            number = self.add(key, self.threads, thread_name())
         return number
 
     cdef int32_t shape_number(self, BaseArray x) except -2:
         shape = shape_tuple(x.ndim, x.shape)
         number = self.numbers.get(shape)
         if number is None:
-            self.shapes.append(shape)
-            number = self.numbers[shape] = len(self.shapes) - 1
+            number = self.add(shape, self.shapes, shape)
         return number
 
     cdef int32_t stack_number(self) except -2:
@@ -433,8 +497,7 @@ cdef class Recorder:
         key = ("stack", *found)
         number = self.numbers.get(key)
         if number is None:
-            self.stacks.append(tuple(found))
-            number = self.numbers[key] = len(self.stacks) - 1
+            number = self.add(key, self.stacks, tuple(found))
         return number
 
     cdef object line_number(self, PyObject *code, int instruction):
@@ -452,8 +515,7 @@ cdef class Recorder:
                     f"{(<object>code).co_qualname}")
             number = self.numbers.get(text)
             if number is None:
-                self.lines.append(text)
-                number = self.numbers[text] = len(self.lines) - 1
+                number = self.add(text, self.lines, text)
         self.numbers[key] = number
         return number
 
@@ -473,9 +535,41 @@ cdef class Recorder:
         return 0
 
 
+cdef tuple open_recordings():
+    cdef tuple found
+    lock_logs()
+    found = active
+    unlock_logs()
+    return found
+
+
+cdef int replace_active(Recorder ended, Recorder begun) except -1:
+    """Take a recorder out of the open ones, or add one."""
+    global active
+    cdef tuple before, found
+    while True:
+        before = open_recordings()
+        found = tuple([other for other in before if other is not ended])
+        if begun is not None:
+            found = (*found, begun)
+        lock_logs()
+        if active is before:
+            # What was there goes when the lock is free.
+            before, active = active, found
+            if len(found):
+                set_announce(note_birth)
+                ndx_set_cycled(&observers.cycled, note_cycle)
+            else:
+                set_announce(NULL)
+                ndx_set_cycled(&observers.cycled, NULL)
+            unlock_logs()
+            return 0
+        unlock_logs()
+
+
 def recorders():
     """Return the open recordings, in the order in which they began."""
-    return active
+    return open_recordings()
 
 
 def largest_makers(Backend backend not None):
@@ -485,9 +579,10 @@ def largest_makers(Backend backend not None):
     """
     cdef Recorder recorder
     cdef dict sums = {}
-    if not active:
+    cdef tuple recorders = open_recordings()
+    if not recorders:
         return []
-    recorder = active[0]
+    recorder = recorders[0]
     number = recorder.numbers.get(<size_t><PyObject *>backend)
     if number is None:
         return []
@@ -556,7 +651,8 @@ cdef void note_birth(BaseArray x) noexcept:
     cdef Block *block = x.block
     cdef Arena arena
     cdef Backend backend
-    if block.nbytes == 0 or block_note(block) == NULL:
+    if block.nbytes == 0 or block.holding == IN_OBJECTS or block_note(block) == NULL:
+        # In its object, if a recording began while it was made.
         return
     blank(&event, BIRTH)
     event.nbytes = block.nbytes
@@ -573,7 +669,7 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
                         Arena arena) noexcept:
     """Log a birth in all recordings; return its serial."""
     global last_serial
-    cdef tuple recorders = active
+    cdef tuple recorders = open_recordings()
     cdef Recorder recorder
     cdef Py_ssize_t i, count = len(recorders)
     cdef uint64_t serial
@@ -593,10 +689,11 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
         except BaseException as error:
             # No memory for a table's entry: log the fields that are known.
             raise_later(error)
+    read_counters(backend, &now)
+    lock_logs()
     last_serial += 1
     serial = last_serial
     now.time = ndx_nanoseconds()
-    read_counters(backend, &now)
     for i in range(count):
         recorder = <Recorder>recorders[i]
         if recorder.open:
@@ -605,6 +702,7 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
             events[i].allocated = now.allocated
             events[i].reserved = now.reserved
             recorder.log.append(&events[i])
+    unlock_logs()
     free(events)
     put_error_back(pending)
     return serial
@@ -613,19 +711,38 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
 cdef void note_later(uint64_t serial, int kind, int ending) noexcept:
     """Log a later event of a block, without running Python."""
     cdef Recorder recorder
-    cdef Event *birth
+    cdef Event birth
+    for recorder in open_recordings():
+        if copy_birth(recorder, serial, &birth):
+            note_later_in(recorder, &birth, kind, ending)
+
+
+cdef void note_later_in(Recorder recorder, const Event *birth, int kind,
+                        int ending) noexcept:
     cdef Event event
-    for recorder in active:
-        birth = recorder.log.find(serial)
-        if birth != NULL:
-            blank(&event, kind)
-            event.subject = serial
-            event.ending = ending
-            event.backend = birth.backend
-            event.thread = birth.thread
-            event.time = ndx_nanoseconds()
-            sample_known(recorder, &event)
-            recorder.log.note_death(&event)
+    blank(&event, kind)
+    event.subject = birth.subject
+    event.ending = ending
+    event.backend = birth.backend
+    event.thread = birth.thread
+    sample_known(recorder, &event)
+    lock_logs()
+    event.time = ndx_nanoseconds()
+    # It may have been forgotten meanwhile.
+    if recorder.open and recorder.log.find(event.subject) != NULL:
+        recorder.log.note_death(&event)
+    unlock_logs()
+
+
+cdef bint copy_birth(Recorder recorder, uint64_t serial, Event *out) noexcept:
+    """Copy the birth of a block; return False if it is not recorded."""
+    cdef Event *birth
+    lock_logs()
+    birth = recorder.log.find(serial)
+    if birth != NULL:
+        out[0] = birth[0]
+    unlock_logs()
+    return birth != NULL
 
 
 cdef void sample_known(Recorder recorder, Event *event) noexcept:
@@ -643,8 +760,8 @@ cdef void note_end(uint64_t serial, int ending) noexcept:
     note_later(serial, DEATH, ending)
 
 
-cdef void note_retired(Block *block) noexcept:
-    note_later(block_serial(block), STALE, 0)
+cdef void note_retired(uint64_t serial) noexcept:
+    note_later(serial, STALE, 0)
 
 
 cdef void note_moved(Block *block) noexcept:
@@ -653,52 +770,60 @@ cdef void note_moved(Block *block) noexcept:
     The collector is off meanwhile: no array may die while a scope ends.
     """
     global last_serial
+    cdef tuple recorders = open_recordings()
     cdef Recorder recorder
-    cdef Event *birth
-    cdef Event event
+    cdef Event *events
+    cdef Py_ssize_t i, count = len(recorders)
     cdef uint64_t old = block_serial(block)
-    cdef bint collects = PyGC_Disable()
-    last_serial += 1
-    block.note.serial = last_serial
-    for recorder in active:
-        birth = recorder.log.find(old)
-        if birth == NULL:
+    cdef PyObject *backend
+    cdef bint collects
+    events = <Event *>malloc((count + 1) * sizeof(Event))
+    if events == NULL:
+        return
+    collects = PyGC_Disable()
+    block_lock(block)
+    backend = block.backend
+    Py_XINCREF(backend)
+    block_unlock(block)
+    for i in range(count):
+        recorder = <Recorder>recorders[i]
+        if not copy_birth(recorder, old, &events[i]):
+            events[i].kind = FORGOTTEN
             continue
-        event = birth[0]
-        note_death_here(recorder, event, old)
-        event.subject = block_serial(block)
-        event.before = old
-        event.time = ndx_nanoseconds()
-        event.address = <size_t>block.ptr
-        event.workspace = -1
-        event.generation = 0
-        event.place = LEFT_BEHIND
+        note_later_in(recorder, &events[i], DEATH, ESCAPED)
+        events[i].before = old
+        events[i].address = <size_t>block.ptr
+        events[i].workspace = -1
+        events[i].generation = 0
+        events[i].place = LEFT_BEHIND
         try:
-            if block.backend != NULL:
-                event.place = IN_BACKEND
-                event.backend = recorder.backend_number(<Backend>block.backend)
+            if backend != NULL:
+                events[i].place = IN_BACKEND
+                events[i].backend = recorder.backend_number(<Backend>backend)
         except BaseException as error:
             raise_later(error)
-            event.backend = -1
-        sample_known(recorder, &event)
-        recorder.log.append(&event)
+            events[i].backend = -1
+        sample_known(recorder, &events[i])
+    lock_logs()
+    last_serial += 1
+    block.note.serial = last_serial
+    for i in range(count):
+        recorder = <Recorder>recorders[i]
+        if events[i].kind != FORGOTTEN and recorder.open:
+            events[i].subject = last_serial
+            events[i].time = ndx_nanoseconds()
+            recorder.log.append(&events[i])
+    unlock_logs()
+    free(events)
+    Py_XDECREF(backend)
     if collects:
         PyGC_Enable()
-
-
-cdef void note_death_here(Recorder recorder, Event event, uint64_t serial) noexcept:
-    event.kind = DEATH
-    event.ending = ESCAPED
-    event.subject = serial
-    event.time = ndx_nanoseconds()
-    sample_known(recorder, &event)
-    recorder.log.note_death(&event)
 
 
 cdef void note_cycle(BlockParent owner, bint begins) noexcept:
     """Log that a scope of a workspace begins or ends."""
     cdef Arena arena = <Arena>owner
-    cdef tuple recorders = active
+    cdef tuple recorders = open_recordings()
     cdef Recorder recorder
     cdef Event event
     cdef PendingError pending
@@ -714,10 +839,8 @@ cdef void note_cycle(BlockParent owner, bint begins) noexcept:
             continue
         event.generation = arena.clock.now
         event.nbytes = arena.size
-        event.time = ndx_nanoseconds()
         read_counters(arena.home, &event)
-        if recorder.open:
-            recorder.log.append(&event)
+        recorder.note(&event)
     put_error_back(pending)
 
 
@@ -726,7 +849,8 @@ cdef void note_cycle(BlockParent owner, bint begins) noexcept:
 cdef uint64_t record_range(char *ptr, size_t nbytes, Backend backend) noexcept:
     """Log the birth of a range of NumPy's; return its serial, or 0 if not recorded."""
     cdef Event event
-    if not active:
+    if observers.cycled == NULL:
+        # No recording is open.
         return 0
     blank(&event, BIRTH)
     event.nbytes = nbytes
@@ -743,7 +867,7 @@ cdef void range_freed(uint64_t serial) noexcept:
 cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
     """Log that a recorded range is now the block of an array of ours."""
     cdef Arena arena = arena_of(x.block)
-    cdef tuple recorders = active
+    cdef tuple recorders = open_recordings()
     cdef Recorder recorder
     cdef Event known
     cdef Event *birth
@@ -760,6 +884,7 @@ cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
         except BaseException as error:
             raise_later(error)
             continue
+        lock_logs()
         birth = recorder.log.find(serial)
         if birth != NULL:
             birth.shape = known.shape
@@ -770,6 +895,7 @@ cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
                 birth.place = SPILLED
             else:
                 birth.place = IN_BACKEND
+        unlock_logs()
 
 
 observers.ended = note_end
