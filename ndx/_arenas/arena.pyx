@@ -230,7 +230,12 @@ cdef class Arena(Watcher):
             self.chunk_backend.release(&self.chunk)
 
     cdef Backend owning_backend(self):
-        return self.chunk_backend if self.size else self.home
+        cdef Backend found
+        if not self.size:
+            return self.home
+        with cython.critical_section(self):
+            found = self.chunk_backend
+        return found
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
         """Return where in the chunk a block of `needed` bytes goes; NULL: nowhere."""
@@ -695,8 +700,11 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int get_chunk(self, size_t size) except -1:
+        cdef Backend server
         size = lines(self, size)
-        self.chunk_backend = allocate_memory(self.home, None, size, False, &self.chunk)
+        server = allocate_memory(self.home, None, size, False, &self.chunk)
+        with cython.critical_section(self):
+            self.chunk_backend, server = server, self.chunk_backend
         self.size = size
         if self.mirror is not None:
             try:

@@ -85,7 +85,9 @@ cdef struct Header:
 
 # Data address -> address of a header that was allocated separately. Never freed:
 # arrays may outlive this module at exit.
-cdef PyObject *exposed = NULL
+cdef PyObject *exposed = NULL    # or `table`
+cdef dict table = {}
+Py_INCREF(table)
 
 
 cdef Header *header_of(void *ptr) noexcept:
@@ -101,10 +103,7 @@ cdef Header *new_header(char *ptr) except NULL:
     cdef Header *header
     if not find_mapping(ptr, NULL):
         return <Header *>(ptr - ALIGNMENT)
-    if exposed == NULL:
-        table = {}
-        Py_INCREF(table)
-        exposed = <PyObject *>table
+    exposed = <PyObject *>table
     header = <Header *>PyMem_RawMalloc(sizeof(Header))
     if header == NULL:
         raise MemoryError("no memory for the description of a range")

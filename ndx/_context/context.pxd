@@ -5,7 +5,9 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
-from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
+from ndx._lib.interpreter cimport (
+    NDX_FREE_THREADED, current_home, home_is_context, ndx_context,
+)
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend
 
@@ -43,6 +45,7 @@ cdef class Entry:
     cdef uint64_t thread             # thread that entered
     cdef object task                 # weak reference to the task that entered
     cdef bint early                  # its exit came before those of inner scopes
+    cdef bint ending                 # a thread ends it, whose own it is not
 
 # Base class of `ndx.use`, of workspaces and of all else that is entered and left.
 cdef class Scope:
@@ -51,6 +54,7 @@ cdef class Scope:
     cdef int left(self, Entry entry, Backend outside) except -1
     cdef list peers(self)
     cdef list last_entries(self)
+    cdef Entry last_entry(self)
 
 cdef object variable             # the ContextVar
 
@@ -66,7 +70,23 @@ cdef Block *allocate_block(size_t nbytes, bint zero, size_t room) except NULL
 cdef Backend spill_backend()
 cdef Block *adopt_block(char *ptr, size_t nbytes, object memory_owner) except NULL
 
+# Scopes whose exits came in another thread, without a GIL: set by `scopes`.
+cdef struct Late:
+    bint any
+    int (*end)() except -1       # those of this thread
+
+cdef Late late
+
 cdef inline Context top_context():
+    """Return the current context, once all scopes here that were left have ended.
+
+    Without a GIL only its own thread ends a scope, as long as it runs.
+    """
+    if NDX_FREE_THREADED and late.any:
+        late.end()
+    return last_context()
+
+cdef inline Context last_context():
     """Return the variable's current value that is not abandoned; None without one."""
     cdef PyObject *value = NULL
     cdef Context context

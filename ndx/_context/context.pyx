@@ -1,5 +1,6 @@
 """Which backend, arena or workspace serves new arrays, for this thread or task, now."""
 
+cimport cython
 from cpython.contextvars cimport PyContextVar_New
 
 import os
@@ -59,22 +60,33 @@ cdef class Scope:
         cdef Scope peer
         cdef list found = []
         for peer in self.peers():
-            found.append(peer.top)
+            found.append(peer.last_entry())
+        return found
+
+    cdef Entry last_entry(self):
+        """Return the last entry that has not ended, of any thread; None without one."""
+        cdef Entry found
+        with cython.critical_section(self):
+            found = self.top
         return found
 
 
 cdef void drop_entry(Entry entry) noexcept:
     """Remove an ended entry from the list of its owner."""
     cdef Scope owner = entry.owner
-    cdef Entry above = owner.top
-    if above is entry:
-        owner.top = entry.before
-    else:
-        while above.before is not entry:
-            above = above.before
-        above.before = entry.before
-    # This breaks the reference cycle, so that reference counting frees the entry.
-    entry.before = entry.scope = entry.owner = None
+    cdef Entry above, before
+    # Threads may share a scope, and look for entries of others.
+    with cython.critical_section(owner):
+        above = owner.top
+        before = entry.before
+        if above is entry:
+            owner.top = before
+        else:
+            while above.before is not entry:
+                above = above.before
+            above.before = before
+        # This breaks the reference cycle, so that reference counting frees the entry.
+        entry.before = entry.scope = entry.owner = None
 
 
 variable = PyContextVar_New("ndx.context", NULL)
@@ -233,10 +245,16 @@ def set_default(backend: BackendLike, /, *, numpy: bool | None = None,
     """
     global default_backend, default_numpy, default_place
     cdef Backend found = get(backend, **options)
+    cdef PlainNumpy plain = None
     check_numpy(numpy, found)
+    # Threads read the defaults at any time.
+    ndx_keep_for_ever(found)
     if numpy is not None:
         switch_all_numpy(numpy)
-        default_numpy = PlainNumpy(found) if numpy else None
+        if numpy:
+            plain = PlainNumpy(found)
+            ndx_keep_for_ever(plain)
+        default_numpy = plain
     default_place = found
     if not found.device_number:
         default_backend = found
@@ -266,6 +284,7 @@ def replace_default(before: Backend, backend: Backend, /) -> None:
     >>> ndx.memory.replace_default(made, before)
     """
     global default_backend, default_place
+    ndx_keep_for_ever(backend)
     if default_place is before:
         default_place = backend
     if default_backend is before:

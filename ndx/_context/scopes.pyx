@@ -5,16 +5,19 @@ for each state and event. The position of an entry tells whether it is innermost
 covered. Its fields tell the other states.
 """
 
+cimport cython
 from cpython.contextvars cimport PyContextVar_Set
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
-    Context, Entry, Scope, backend_of, before, is_here, top_context, variable,
+    Context, Entry, Scope, backend_of, before, is_here, last_context, late, top_context,
+    variable,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport (
-    Here, current_home, current_place, home_is_context, is_running,
+    NDX_FREE_THREADED, Here, PyThreadState_Get, PyThreadState_GetID, current_home,
+    current_place, home_is_context, is_running, note_running,
 )
 from ndx._lib.numpy_allocator cimport restore_numpy
 from ndx._lib.unraisable cimport graver
@@ -113,7 +116,9 @@ cdef int enter_context(Context context) except -1:
 
     The collector waits meanwhile: a finalizer could leave the context that is current.
     """
-    cdef bint paused = pause_collector()
+    cdef bint paused
+    note_running()
+    paused = pause_collector()
     try:
         return set_context(context)
     finally:
@@ -152,10 +157,10 @@ cdef Context own_context():
 
     The caller pushes it at once: any Python that runs before could leave the context.
     """
-    cdef Context context = top_context()
+    cdef Context context = last_context()
     cdef Context made
     cdef bint paused
-    if context is not None and (context.home is None or is_here(context)):
+    if context is not None and (is_here(context) or take_home(context)):
         return context
     paused = pause_collector()
     try:
@@ -167,6 +172,51 @@ cdef Context own_context():
     return made
 
 
+cdef Context ready_context():
+    """Return `own_context()`, where Python may run; a scope is about to be entered."""
+    note_running()
+    top_context()
+    return own_context()
+
+
+cdef bint take_home(Context context):
+    """Let a context without entries be that of this task; False: it is another's."""
+    if not NDX_FREE_THREADED:
+        return context.home is None
+    with cython.critical_section(context):
+        if context.home is not None:
+            return False
+        context.home = <object>current_home()
+    return True
+
+
+# Entries whose exits came in another thread than their own.
+cdef list left_elsewhere = []
+
+
+cdef int end_late() except -1:
+    """End the scopes of this thread, and of ended ones, that were left elsewhere."""
+    cdef Entry entry
+    cdef Event event
+    cdef uint64_t here = PyThreadState_GetID(PyThreadState_Get())
+    for entry in list(left_elsewhere):
+        event = CLOSE if entry.thread == here else INHERIT
+        if event == INHERIT and entry.context is not None and not has_ended(entry):
+            continue
+        if take(entry):
+            left_elsewhere.remove(entry)
+            if entry.context is not None:
+                obey(entry.scope, entry, event)
+    late.any = False
+    if left_elsewhere:
+        # Another thread may have added one.
+        late.any = True
+    return 0
+
+
+late.end = end_late
+
+
 cdef inline void add_entry(Context context, Entry entry, Scope owner,
                            const Here *here) noexcept:
     """Record the frame and thread that enter, and add the entry to the scope's list."""
@@ -176,11 +226,13 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
     entry.frame = here.frame
     entry.code = here.code
     entry.thread = here.thread
-    entry.early = False
+    entry.early = entry.ending = False
     entry.context = context
     entry.owner = owner
-    entry.before = owner.top
-    owner.top = entry
+    # Threads may share a scope, and look for entries of others.
+    with cython.critical_section(owner):
+        entry.before = owner.top
+        owner.top = entry
 
 
 cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
@@ -246,12 +298,31 @@ cdef int leave_scope(Scope scope, object kind) except -1:
                     CLOSE if kind is GeneratorExit else INTRUDE
     finally:
         resume_collector(paused)
+    if NDX_FREE_THREADED:
+        if event == CLOSE and entry.thread != here.thread:
+            # Its own thread ends it, as soon as it looks for its scopes.
+            if not may_end(entry, False):
+                return obey(scope, entry, event)
+            left_elsewhere.append(entry)
+            late.any = True
+            return 0
+        if event == INHERIT and not take(entry):
+            return 0
     return obey(scope, entry, event)
+
+
+cdef bint take(Entry entry):
+    """Whether this thread is the first to end an entry that is not its own."""
+    cdef bint taken
+    with cython.critical_section(entry):
+        taken = not entry.ending
+        entry.ending = True
+    return taken
 
 
 cdef int obey(Scope scope, Entry entry, Event event) except -1:
     """Apply the table's rule to an entry; None: no entry was found."""
-    cdef State state = state_of(entry)
+    cdef State state = state_of(entry, event)
     cdef Rule rule = table[<int>state][<int>event]
     cdef bint paused
     if rule.action == REFUSE:
@@ -261,6 +332,7 @@ cdef int obey(Scope scope, Entry entry, Event event) except -1:
     if state == SETTLED:
         forget_settled(entry)
     elif not may_end(entry, event == LEAVE):
+        entry.ending = False
         raise WorkspaceError(
             f"{scope} can't be left in another thread or task: it is for NumPy, too "
             "(numpy=True), whose own setting belongs there; nothing was changed")
@@ -276,11 +348,14 @@ cdef int obey(Scope scope, Entry entry, Event event) except -1:
     return 0
 
 
-cdef State state_of(Entry entry):
+cdef State state_of(Entry entry, Event event):
     if entry is None or entry.scope is None:
         return OUT
     if entry.context is None:
         return SETTLED
+    if NDX_FREE_THREADED and event in (INTRUDE, DESTROY):
+        # Refused in any case; only its own thread may look at its contexts.
+        return COVERED
     if innermost(top_of(entry.context.home, entry.context)) is entry:
         return INNERMOST
     return EARLY if entry.early else COVERED
@@ -347,13 +422,14 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
             best = better(best, context.gate, peers, here)
         context = before(context)
     for peer in peers:
-        entry = peer.settled
-        while entry is not None:
-            # A thread that never entered a scope has no home.
-            if is_of(entry, here) if entry.home == NULL else \
-                    entry.home == here.home:
-                best = better(best, entry, peers, here)
-            entry = entry.before
+        with cython.critical_section(peer):
+            entry = peer.settled
+            while entry is not None:
+                # A thread that never entered a scope has no home.
+                if is_of(entry, here) if entry.home == NULL else \
+                        entry.home == here.home:
+                    best = better(best, entry, peers, here)
+                entry = entry.before
     return best
 
 
@@ -361,10 +437,15 @@ cdef Entry find_elsewhere(Scope scope, const Here *here):
     """Return the entry of any thread or task that an exit ends; None without one."""
     cdef list peers = scope.peers()
     cdef Entry best = None, entry
+    cdef Scope owner
     for entry in scope.last_entries():
         while entry is not None:
-            best = better(best, entry, peers, here)
-            entry = entry.before
+            owner = entry.owner
+            if owner is None:
+                break
+            with cython.critical_section(owner):
+                best = better(best, entry, peers, here)
+                entry = entry.before
     return best
 
 
@@ -393,8 +474,11 @@ cdef Context top_of(object home, Context known):
 
 cdef bint has_ended(Entry entry) noexcept:
     """Whether the thread or task that made an entry is gone."""
-    return not is_running(entry.thread) or (
-        entry.task is not None and has_gone(entry.task))
+    if not is_running(entry.thread):
+        return True
+    with cython.critical_section(entry):
+        task = entry.task
+    return task is not None and has_gone(task)
 
 
 cdef bint has_gone(object reference):
@@ -435,7 +519,10 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
 
 cdef int abandon(Scope scope, Entry entry) except -1:
     """End an entry of a workspace to be destroyed, if its thread or task has ended."""
-    return obey(scope, entry, RECLAIM if has_ended(entry) else DESTROY)
+    cdef bint ended = has_ended(entry)
+    if NDX_FREE_THREADED and ended and not take(entry):
+        return 0
+    return obey(scope, entry, RECLAIM if ended else DESTROY)
 
 
 cdef int end_entry(Entry entry, bint here) except -1:
@@ -465,30 +552,38 @@ cdef int settle(Entry entry, void *home) except -1:
     """
     cdef Scope scope = entry.scope
     cdef Entry mark = Entry(scope)
-    cdef Py_ssize_t count = 16
     mark.frame = entry.frame
     mark.code = entry.code
     mark.serial = entry.serial
     mark.home = home
-    mark.before = scope.settled
-    scope.settled = mark
-    while mark is not None and count:
-        count -= 1
-        if count == 0:
-            mark.before = None
-        mark = mark.before
+    add_settled(scope, mark)
     return 0
+
+
+cdef void add_settled(Scope scope, Entry mark) noexcept:
+    cdef Py_ssize_t count = 16
+    with cython.critical_section(scope):
+        mark.before = scope.settled
+        scope.settled = mark
+        while mark is not None and count:
+            count -= 1
+            if count == 0:
+                mark.before = None
+            mark = mark.before
 
 
 cdef void forget_settled(Entry mark) noexcept:
     cdef Scope scope = mark.scope
-    cdef Entry above = scope.settled
-    if above is mark:
-        scope.settled = mark.before
-    else:
-        while above.before is not mark:
-            above = above.before
-        above.before = mark.before
+    cdef Entry above
+    with cython.critical_section(scope):
+        above = scope.settled
+        if above is mark:
+            scope.settled = mark.before
+        else:
+            while above is not None and above.before is not mark:
+                above = above.before
+            if above is not None:
+                above.before = mark.before
 
 
 cdef void remove(Context context) noexcept:

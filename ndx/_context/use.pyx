@@ -6,7 +6,7 @@ import inspect
 from ndx._context.context cimport (
     Context, Entry, PlainNumpy, Scope, check_numpy, plain_numpy,
 )
-from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
+from ndx._context.scopes cimport enter_context, leave_scope, push, ready_context
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport Here, current_place
 from ndx._lib.numpy_allocator cimport restore_numpy, switch_numpy
@@ -182,7 +182,7 @@ class no_workspace(Scope):
 
     def __enter__(self) -> None:
         cdef Entry entry = Entry(<Scope?>self)
-        cdef Context context = own_context()
+        cdef Context context = ready_context()
         cdef Here here = current_place()
         push(context, entry, self, &here)
 

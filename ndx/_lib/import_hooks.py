@@ -95,7 +95,7 @@ def _is_being_imported(name):
 
 def _register_ended():
     """Register with the libraries of `_begun` whose import has ended."""
-    for name in [name for name in _begun if not _is_being_imported(name)]:
+    for name in [name for name in list(_begun) if not _is_being_imported(name)]:
         ours = _begun.pop(name, None)
         if ours is not None and sys.modules.get(name) is not None:
             _register(ours)

@@ -1,10 +1,17 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState:
+        pass
+    PyThreadState *PyThreadState_Get() noexcept
+    uint64_t PyThreadState_GetID(PyThreadState *state) noexcept
+
 cdef extern from "ndx/internal/thread_state.h":
     PyObject *ndx_context() noexcept
 
 cdef extern from "ndx/internal/free_threading.h":
+    const bint NDX_FREE_THREADED
     void ndx_keep_for_ever(object x) noexcept
 
 # The running thread, task and function. The pointers are only compared.
@@ -19,5 +26,6 @@ cdef bint home_is_context
 
 cdef PyObject *current_home() noexcept
 cdef Here current_place() noexcept
+cdef int note_running() except -1
 cdef bint is_running(uint64_t thread) noexcept
 cdef object current_task()

@@ -9,6 +9,7 @@ frame objects.
 """
 
 import sys
+import threading
 
 from ndx._lib.interpreter_checks import is_code, is_context, is_frame
 
@@ -21,11 +22,7 @@ cdef extern from "ndx/internal/thread_state.h":
 cdef extern from "Python.h":
     ctypedef struct PyInterpreterState:
         pass
-    ctypedef struct PyThreadState:
-        pass
-    PyThreadState *PyThreadState_Get() noexcept
     PyThreadState *PyThreadState_Next(PyThreadState *state) noexcept
-    uint64_t PyThreadState_GetID(PyThreadState *state) noexcept
     PyObject *PyThreadState_GetDict() noexcept
     PyInterpreterState *PyInterpreterState_Get() noexcept
     PyThreadState *PyInterpreterState_ThreadHead(PyInterpreterState *state) noexcept
@@ -94,8 +91,48 @@ cdef Here current_place() noexcept:
     return here
 
 
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    static __thread int ndx_noted;
+    #else
+    static int ndx_noted = 1;
+    #endif
+    """
+    bint noted "ndx_noted"
+
+# Without a GIL the list of threads changes under one that walks along it. So a thread
+# that enters a scope says so, and its end is that of an object that it has.
+cdef set running = set()
+cdef object of_thread = threading.local()
+
+
+cdef class Running:
+    """Dies with its thread."""
+
+    cdef uint64_t thread
+
+    def __cinit__(self):
+        self.thread = PyThreadState_GetID(PyThreadState_Get())
+        running.add(self.thread)
+
+    def __dealloc__(self):
+        running.discard(self.thread)
+
+
+cdef int note_running() except -1:
+    """Let `is_running` know this thread."""
+    global noted
+    if not noted:
+        of_thread.running = Running()
+        noted = True
+    return 0
+
+
 cdef bint is_running(uint64_t thread) noexcept:
-    """Whether a thread has not ended."""
+    """Whether a thread, which has called `note_running`, has not ended."""
+    if NDX_FREE_THREADED:
+        return thread in running
     cdef PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get())
     while state != NULL:
         if PyThreadState_GetID(state) == thread:

@@ -101,13 +101,14 @@ def _allocate_from_ndx():
 cdef int find_variable() except -1:
     """Find NumPy's context variable and its default, in a context without others."""
     global looked, of_ndx, of_numpy, variable
-    looked = True
     context = contextvars.Context()
     handler = context.run(_allocate_from_ndx)
     found = list(context)
     if len(found) == 1 and is_default(_default_address) \
             and _default_address(found[0]) == <size_t><void *>handler:
         of_numpy, of_ndx, variable = handler, context[found[0]], found[0]
+    # Last: another thread may be about to look.
+    looked = True
     return 0
 
 

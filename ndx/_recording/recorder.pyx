@@ -27,6 +27,7 @@ from ndx._blocks.block cimport (
     block_unlock, ndx_set_cycled, observers,
 )
 from ndx._context.context cimport placing_backend, scope_of
+from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.dtypes cimport NDTYPES, dtype_object
 from ndx._lib.layout cimport shape_tuple
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
@@ -336,8 +337,6 @@ cdef extern from "ndx/internal/interpreter.h":
     PyObject *ndx_weak_target(PyObject *reference) noexcept
     int ndx_position(PyObject *frame) noexcept
     int ndx_line_of(PyObject *code, int lasti) noexcept
-    int PyGC_Disable() noexcept
-    int PyGC_Enable() noexcept
 
 # Codes in place of the number of a line: the function belongs to ndx or to Python
 # itself; or it is the one with which a child process begins.
@@ -776,11 +775,11 @@ cdef void note_moved(Block *block) noexcept:
     cdef Py_ssize_t i, count = len(recorders)
     cdef uint64_t old = block_serial(block)
     cdef PyObject *backend
-    cdef bint collects
+    cdef bint paused
     events = <Event *>malloc((count + 1) * sizeof(Event))
     if events == NULL:
         return
-    collects = PyGC_Disable()
+    paused = pause_collector()
     block_lock(block)
     backend = block.backend
     Py_XINCREF(backend)
@@ -816,8 +815,7 @@ cdef void note_moved(Block *block) noexcept:
     unlock_logs()
     free(events)
     Py_XDECREF(backend)
-    if collects:
-        PyGC_Enable()
+    resume_collector(paused)
 
 
 cdef void note_cycle(BlockParent owner, bint begins) noexcept:

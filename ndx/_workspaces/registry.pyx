@@ -113,11 +113,11 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
         # The backend is known, so the memory is taken now; otherwise when a cycle
         # starts. Code that runs because memory is short may find the workspace, which
         # is not ready yet.
-        found.busy = True
+        found.claim("entered")
         try:
             found.slots.get_memory(found.slots.now)
         finally:
-            found.busy = False
+            found.unclaim()
     if named is None:
         note_nameless(found)
     else:

@@ -30,6 +30,7 @@ cdef class Slots:
     cdef int use(self, Row row) except -1
     cdef int get_memory(self, Row row) except -1
     cdef Arena current(self)
+    cdef Row row(self)
     cdef list all(self)
     cdef int fit(self) except -1
     cdef int reserve(self, Backend backend, size_t nbytes) except -1

@@ -1,5 +1,7 @@
 """The arenas of a workspace: one, or one for each slot of a ring; on a few backends."""
 
+cimport cython
+
 import dataclasses
 
 from ndx._arenas.arena cimport Arena, BumpArena, FileArena, lines, pinned_bytes
@@ -130,8 +132,10 @@ cdef class Slots:
         rows[row.backend] = row
         if len(rows) > MOST_KEPT + 1:
             oldest = rows.pop(next(iter(rows)))
-        self.rows = rows
-        self.now = row
+        # Other threads read the counters at any time.
+        with cython.critical_section(self):
+            rows, self.rows = self.rows, rows
+            row, self.now = self.now, row
         if oldest is not None:
             try:
                 self.drop_row(oldest)
@@ -157,14 +161,25 @@ cdef class Slots:
 
     cdef Arena current(self):
         """Return the arena of the current or last cycle."""
-        return <Arena>self.now.arenas[self.now.turn] if self.now.arenas else None
+        cdef Row row = self.row()
+        return <Arena>row.arenas[row.turn] if row.arenas else None
+
+    cdef Row row(self):
+        """Return the row of the current or last cycle, in any thread."""
+        cdef Row row
+        with cython.critical_section(self):
+            row = self.now
+        return row
 
     cdef list all(self):
         """Return the arenas on all backends, those of the current one first."""
-        cdef Row row
-        cdef list found = list(self.now.arenas)
-        for row in self.rows.values():
-            if row is not self.now:
+        cdef Row row, now
+        cdef dict rows
+        with cython.critical_section(self):
+            rows, now = self.rows, self.now
+        cdef list found = list(now.arenas)
+        for row in rows.values():
+            if row is not now:
                 found += row.arenas
         return found
 
@@ -228,10 +243,11 @@ cdef class Slots:
     cdef size_t size(self):
         """Return the bytes of all arenas, or those that the first cycle will take."""
         cdef Arena arena
+        cdef Row now = self.row()
         cdef size_t total = 0
         for arena in self.all():
             total += arena.size
-        if not self.now.has_memory and not self.gave_back and self.now.arenas:
+        if not now.has_memory and not self.gave_back and now.arenas:
             total += self.count * lines(self.current(), self.sizing.initial)
         return total
 
@@ -242,7 +258,8 @@ cdef class Slots:
         cdef dict rows = self.rows
         self.now.has_memory = False
         self.gave_back = True
-        self.rows = {self.now.backend: self.now}
+        with cython.critical_section(self):
+            self.rows = {self.now.backend: self.now}
         empty(self.now.arenas)
         for row in rows.values():
             if row is not self.now:
@@ -290,6 +307,7 @@ cdef tuple SUMS = ("cycles", "total_spills", "departures", *KEPT)
 
 cdef dict counters_of(Slots slots, bint is_open):
     """Return the counters of all arenas, and those of the current or last cycle."""
+    cdef Row row = slots.row()
     cdef Arena arena, now = slots.current()
     cdef dict counts = {}, total = dict.fromkeys(
         ("size", "mirror_bytes", "pinned_count", "pinned_bytes", *SUMS), 0)
@@ -309,13 +327,13 @@ cdef dict counters_of(Slots slots, bint is_open):
         counts = now.counts
         last = counts["last_cycle_bytes"]
         if is_open and slots.ring:
-            arena = slots.now.arenas[(slots.now.turn or slots.count) - 1]
+            arena = row.arenas[(row.turn or slots.count) - 1]
             last = arena.counts.last_cycle_bytes
     return {
         "size": total["size"],
         "mirror_bytes": total["mirror_bytes"],
         "offset": 0 if now is None else now.offset,
-        "slot": slots.now.turn,
+        "slot": row.turn,
         "cycles": total["cycles"],
         "generation": 0 if now is None else now.clock.now,
         "cycle_bytes": counts.get("cycle_bytes", 0),

@@ -34,12 +34,15 @@ cdef class Workspace(Member):
     cdef object owner                # weak reference to the owner thread
     cdef object registry             # weak reference to the registry that has its name
     cdef Py_ssize_t depth            # nested entries, borrowing included
-    cdef bint busy                   # a cycle is being started or ended
+    cdef uint64_t busy               # thread that starts or ends a cycle, or none: 0
     cdef Entry spare                 # of the outermost scope, reused each time
     cdef void *last_home             # the contextvars.Context of the last entry
     cdef object task                 # weak reference to its task; None outside of tasks
     cdef object __weakref__
 
+    cdef bint try_claim(self) noexcept
+    cdef int claim(self, str what) except -1
+    cdef void unclaim(self) noexcept
     cdef int note_task(self, const Here *here) except -1
     cdef int start(self) except -1
     cdef int end_cycle(self, Backend outside) except -1
@@ -48,8 +51,8 @@ cdef class Workspace(Member):
     cdef Workspace new_sibling(self)
     cdef Workspace enter(self, const Here *here)
     cdef int check_owner(self, const Here *here) except -1
-    cdef int check_closed(self, str what) except -1
-    cdef int check_idle(self, str what) except -1
+    cdef int claim_closed(self, str what) except -1
+    cdef list entries(self)
     cdef int end_abandoned(self, str what) except -1
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,

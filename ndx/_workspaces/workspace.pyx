@@ -10,21 +10,29 @@ that it has learned.
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 
 import threading
 import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
-from ndx._blocks.block cimport Block, block_incref, block_is_usable
+from ndx._blocks.block cimport (
+    Block, block_incref, block_is_usable, ndx_get_time, ndx_set_time,
+)
 from ndx._context.context cimport (
-    Entry, Scope, drop_entry, is_here, outer_backend, placing_backend,
+    Context, Entry, Scope, before, drop_entry, is_here, outer_backend,
+    placing_backend, top_context,
 )
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
+    ready_context,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
-from ndx._lib.interpreter cimport Here, current_place, current_task
+from ndx._lib.interpreter cimport (
+    NDX_FREE_THREADED, Here, PyThreadState_Get, PyThreadState_GetID, current_place,
+    current_task,
+)
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.slots cimport Row, Slots, counters_of
 from ndx.backends.base cimport Backend
@@ -43,6 +51,28 @@ from ndx.backends._pressure import HeldArena, innermost, set_held_arenas
 __all__ = ["Workspace"]
 
 
+cdef extern from *:
+    """
+    #include "ndx/internal/free_threading.h"
+    #include "ndx/internal/clock.h"
+    #ifdef Py_GIL_DISABLED
+    static void ndx_pause(void) {
+        Py_BEGIN_ALLOW_THREADS
+        struct timespec wait = {0, 50000};
+        nanosleep(&wait, NULL);
+        Py_END_ALLOW_THREADS
+    }
+    #else
+    static void ndx_pause(void) { }
+    #endif
+    """
+    void pause "ndx_pause"() noexcept
+    bint ndx_swap(uint64_t *word, uint64_t before, uint64_t value) noexcept
+
+cdef enum:
+    PATIENCE = 100_000           # pauses of 50 us or more
+
+
 # ---- Families ------------------------------------------------------------------------
 # Siblings are made for tasks that are inside at the same time. A free sibling is used
 # again, so that there are never more of them than tasks were inside at once.
@@ -52,10 +82,16 @@ cdef class Member(Scope):
 
     cdef list family(self):
         """Return the members of the family, the first one first."""
-        cdef Member first = self if self.first is None else self.first()
-        if first is None or first.siblings is None:
-            return [self]
-        return [first, *first.siblings]
+        cdef Member first = self
+        cdef list siblings = None
+        with cython.critical_section(self):
+            reference = self.first
+        if reference is not None:
+            first = reference()
+        if first is not None:
+            with cython.critical_section(first):
+                siblings = first.siblings
+        return [self] if siblings is None else [first, *siblings]
 
     cdef list peers(self):
         return self.family() if self.related else [self]
@@ -69,12 +105,21 @@ cdef class Member(Scope):
         return None
 
     cdef bint is_entered_here(self):
-        return self.top is not None and is_here(self.top.context)
+        cdef Entry entry = self.last_entry()
+        cdef Context context
+        if entry is None or not NDX_FREE_THREADED:
+            return entry is not None and is_here(entry.context)
+        # Its context may be another thread's, which changes at any time.
+        context = top_context()
+        while context is not None and <void *>context != <void *>entry.context:
+            context = before(context)
+        return context is not None and is_here(context)
 
     cdef int add_sibling(self, Member made) except -1:
         """Make another workspace a sibling of this one, the first of its family."""
         if self.siblings is None:
-            self.siblings = []
+            with cython.critical_section(self):
+                self.siblings = []
         made.first = weakref.ref(self)
         made.place = 1
         if self.siblings:
@@ -95,7 +140,8 @@ cdef class Member(Scope):
 
     cdef int stand_alone(self) except -1:
         """Make this a workspace without a family."""
-        self.first = None
+        with cython.critical_section(self):
+            self.first = None
         self.related = False
         self.place = 0
         return 0
@@ -222,7 +268,7 @@ cdef class Workspace(Member):
     def __enter__(self) -> Self:
         # Called before the place is read: this gives the thread or task a home, if it
         # has none.
-        own_context()
+        ready_context()
         cdef Here here = current_place()
         if self.depth or self.related:
             return self.enter_family(&here)
@@ -236,7 +282,7 @@ cdef class Workspace(Member):
                 self.task is not None and has_gone(self.task)):
             self.note_task(here)
         if not self.depth:
-            self.check_idle("entered")
+            self.claim("entered")
             if not self.bypassed:
                 self.start()
         # Code that ran until here may have left the scope that was current.
@@ -248,7 +294,9 @@ cdef class Workspace(Member):
             else:
                 entry.arena = self.arena
                 entry.scope = self
-            entry.task = self.task
+            if entry.task is not self.task:
+                with cython.critical_section(entry):
+                    entry.task = self.task
             push(own_context(), entry, self, here)
             self.depth += 1
         finally:
@@ -256,6 +304,8 @@ cdef class Workspace(Member):
             if not self.depth:
                 # There was no memory for a context of this task: the cycle ends.
                 self.end_cycle(outer_backend())
+            elif self.depth == 1:
+                self.unclaim()
         return self
 
     cdef int note_task(self, const Here *here) except -1:
@@ -268,21 +318,26 @@ cdef class Workspace(Member):
         return 0
 
     cdef int start(self) except -1:
-        """Start a cycle in the next slot of a ring; or raise, and change nothing."""
+        """Start a cycle in the next slot of a ring; or raise, and change nothing.
+
+        The caller has claimed the workspace; it is not claimed after an error.
+        """
         cdef Slots slots = self.slots
         cdef Row row = slots.now
-        cdef Backend backend = next_backend(self)
+        cdef Backend backend
         cdef Arena arena = self.arena
-        self.busy = True
         try:
+            backend = next_backend(self)
             if row.has_memory and row.backend is backend and not slots.ring:
                 # The usual case: the same arena as in the last cycle.
                 arena.prepare()
             else:
                 arena = slots.prepare(backend)
-        finally:
-            self.busy = False
-        self.arena = arena
+        except BaseException:
+            self.unclaim()
+            raise
+        if self.arena is not arena:
+            self.arena = arena
         arena.begin()
         return 0
 
@@ -298,30 +353,68 @@ cdef class Workspace(Member):
 
     cdef int left(self, Entry entry, Backend outside) except -1:
         drop_entry(entry)
+        if self.depth == 1:
+            while not self.try_claim() and NDX_FREE_THREADED:
+                # Another thread has claimed it, and finds that it is open.
+                pause()
         self.depth -= 1
         if not self.depth:
             self.end_cycle(outside)
         return 0
 
     cdef int end_cycle(self, Backend outside) except -1:
-        """End the cycle: reclaim the memory of its arrays."""
-        if self.bypassed:
-            return 0
-        self.busy = True
+        """End the cycle: reclaim the memory of its arrays. The caller has claimed it."""
         try:
+            if self.bypassed:
+                return 0
             self.arena.finish()
             if not self.slots.ring:
                 self.arena.expire(outside)
                 self.arena.fit()
         finally:
-            self.busy = False
+            self.unclaim()
         scope_ended()
         return 0
+
+    # A workspace that no thread is in belongs to the thread that starts or ends a
+    # cycle, or that takes its memory away: that has claimed it.
+
+    cdef bint try_claim(self) noexcept:
+        return ndx_swap(&self.busy, 0, PyThreadState_GetID(PyThreadState_Get()))
+
+    cdef int claim(self, str what) except -1:
+        """Claim the workspace; wait for another thread that has, but raise in its own.
+
+        What another thread does may take long, or wait for this one: it does not wait
+        for ever.
+        """
+        for _ in range(PATIENCE if NDX_FREE_THREADED else 1):
+            if self.try_claim():
+                return 0
+            if ndx_get_time(&self.busy) == PyThreadState_GetID(PyThreadState_Get()):
+                break
+            pause()
+        raise WorkspaceError(
+            f"{self} can't be {what} while a scope of it starts or ends (by a "
+            "finalizer, or a backend that runs Python)")
+
+    cdef void unclaim(self) noexcept:
+        ndx_set_time(&self.busy, 0)
+
+    cdef int claim_closed(self, str what) except -1:
+        """Claim a workspace of which no scope is open; or raise."""
+        if not self.depth:
+            self.claim(what)
+            if not self.depth:
+                return 0
+            self.unclaim()
+        raise WorkspaceError(
+            f"{self} can't be {what} while a scope of it is open; leave it first")
 
     cdef int check_owner(self, const Here *here) except -1:
         if self.owner_id == here.thread:
             return 0
-        if self.top is not None and has_ended(self.top):
+        if self.is_left_open:
             raise WorkspaceError(
                 f"{self} can't be entered: the thread that is in a scope of it has "
                 "ended; destroy it, or use another")
@@ -417,15 +510,13 @@ cdef class Workspace(Member):
             If a scope of it is open.
         """
         cdef Workspace each
-        for each in self.family():
-            each.check_closed("sized")
-        self.slots.sizing.settle()
-        for each in self.family():
-            each.busy = True
-            try:
+        cdef list family = claimed_family(self, "sized")
+        try:
+            self.slots.sizing.settle()
+            for each in family:
                 each.slots.fit()
-            finally:
-                each.busy = False
+        finally:
+            unclaim_all(family)
 
     def reserve(self, nbytes: Size) -> None:
         """Give the arena at least `nbytes` from now on; not while a scope is open.
@@ -455,13 +546,12 @@ cdef class Workspace(Member):
         >>> ws.destroy()
         """
         cdef size_t size = parse_size(nbytes, "nbytes")
-        self.check_closed("enlarged")
-        self.busy = True
+        self.claim_closed("enlarged")
         try:
             self.slots.reserve(next_backend(self), size)
+            self.arena = self.slots.current()
         finally:
-            self.busy = False
-        self.arena = self.slots.current()
+            self.unclaim()
 
     def flush(self) -> None:
         """Wait until all that was written to the workspace's file is on disk.
@@ -520,25 +610,26 @@ cdef class Workspace(Member):
         """
         cdef Workspace each, first
         cdef Backend backend
-        cdef list relatives = self.family()
+        cdef list relatives
         self.end_abandoned("destroyed")
+        relatives = claimed_family(self, "destroyed")
         first = relatives[0]
         named = None if first.registry is None else first.registry()
         if named is not None and named.get(first.name) is first:
             del named[first.name]
-        first.siblings = None
+        with cython.critical_section(first):
+            first.siblings = None
         used = {}
-        for each in relatives:
-            each.stand_alone()
-            each.busy = True
-            try:
+        try:
+            for each in relatives:
+                each.stand_alone()
                 for backend in each.slots.rows:
                     used[backend] = None
                 each.slots.give_back()
                 if each.file is not None:
                     each.file.leave()
-            finally:
-                each.busy = False
+        finally:
+            unclaim_all(relatives)
         if trim:
             for backend in used:
                 backend.trim()
@@ -548,29 +639,27 @@ cdef class Workspace(Member):
         cdef Workspace each
         cdef Entry entry
         for each in self.family():
-            entry = each.top
-            while entry is not None:
+            for entry, scope in each.entries():
                 if not has_ended(entry):
-                    abandon(entry.scope, entry)
-                entry = entry.before
+                    abandon(scope, entry)
         for each in self.family():
-            while each.top is not None:
-                abandon(each.top.scope, each.top)
-            each.check_closed(what)
+            while each.depth:
+                for entry, scope in each.entries()[:1]:
+                    abandon(scope, entry)
+            each.claim_closed(what)
+            each.unclaim()
         return 0
 
-    cdef int check_closed(self, str what) except -1:
-        if self.depth:
-            raise WorkspaceError(
-                f"{self} can't be {what} while a scope of it is open; leave it first")
-        return self.check_idle(what)
-
-    cdef int check_idle(self, str what) except -1:
-        if self.busy:
-            raise WorkspaceError(
-                f"{self} can't be {what} while a scope of it starts or ends (by a "
-                "finalizer, or a backend that runs Python)")
-        return 0
+    cdef list entries(self):
+        """Return the entries that have not ended, the last one first; their scopes."""
+        cdef Entry entry
+        cdef list found = []
+        with cython.critical_section(self):
+            entry = self.top
+            while entry is not None:
+                found.append((entry, entry.scope))
+                entry = entry.before
+        return found
 
     @property
     def size(self) -> int:
@@ -583,12 +672,13 @@ cdef class Workspace(Member):
     @property
     def backend(self) -> Backend:
         """The backend of the workspace's memory, in the current or last cycle."""
-        return self.slots.now.backend
+        return self.slots.row().backend
 
     @property
     def generation(self) -> int:
         """The generation of arrays made now; each cycle (of a slot) is a new one."""
-        return 0 if self.arena is None else self.arena.clock.now
+        cdef Arena arena = self.slots.current()
+        return 0 if arena is None else arena.clock.now
 
     @property
     def number(self) -> int:
@@ -598,6 +688,9 @@ cdef class Workspace(Member):
     @property
     def is_open(self) -> bool:
         """Whether a scope of the workspace is open now."""
+        if self.depth:
+            # One that was left in another thread ends now.
+            top_context()
         return self.depth > 0
 
     @property
@@ -611,7 +704,8 @@ cdef class Workspace(Member):
     @property
     def is_left_open(self) -> bool:
         """Whether the workspace is open in a thread or task that has ended."""
-        return self.top is not None and has_ended(self.top)
+        cdef Entry entry = self.last_entry()
+        return entry is not None and has_ended(entry)
 
     @property
     def thread(self) -> threading.Thread | None:
@@ -621,12 +715,8 @@ cdef class Workspace(Member):
     @property
     def parent(self) -> Workspace | None:
         """The workspace that was current where this one was entered; None: none."""
-        cdef Entry entry = self.top
-        if entry is None:
-            return None
-        while entry.before is not None:
-            entry = entry.before
-        return workspace_of(entry.lower)
+        cdef list found = self.entries()
+        return workspace_of((<Entry>found[len(found) - 1][0]).lower) if found else None
 
     @property
     def pinned_count(self) -> int:
@@ -735,7 +825,7 @@ cdef class Borrowed(Scope):
         cdef Workspace found
         cdef Entry entry
         cdef bint paused
-        own_context()
+        ready_context()
         cdef Here here = current_place()
         self.find_open().note_task(&here)
         paused = pause_collector()
@@ -775,6 +865,27 @@ cdef class Borrowed(Scope):
         return f"<borrowed {self.workspace!r}>"
 
 
+cdef list claimed_family(Workspace workspace, str what):
+    """Claim a workspace and its siblings, of which no scope is open; or raise."""
+    cdef Workspace each
+    cdef list family = workspace.family(), claimed = []
+    try:
+        for each in family:
+            each.claim_closed(what)
+            claimed.append(each)
+    except BaseException:
+        unclaim_all(claimed)
+        raise
+    return family
+
+
+cdef int unclaim_all(list workspaces) except -1:
+    cdef Workspace each
+    for each in workspaces:
+        each.unclaim()
+    return 0
+
+
 cdef inline Backend next_backend(Workspace scope):
     """Return the backend on which a cycle that starts now has its arena."""
     return placing_backend() if scope.follows else scope.slots.now.backend
@@ -810,8 +921,7 @@ cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
     An arena that has had no cycle yet was set aside for the first. On a GPU a captured
     graph may write to an arena at any time. An arena in a file has content.
     """
-    return workspace.depth == 0 and not workspace.busy and arena.size != 0 \
-        and not arena.used and arena.pinned_count == 0 and arena.counts.cycles > 0 \
+    return workspace.depth == 0 and arena.size != 0 and not arena.used and arena.pinned_count == 0 and arena.counts.cycles > 0 \
         and not arena.backend.device_number and arena.mirror is None \
         and arena.home is arena.backend
 
@@ -825,8 +935,9 @@ def held_arenas() -> list[Any]:
         for arena in workspace.slots.all():
             if arena.size:
                 found.append(HeldArena(
-                    workspace.name, innermost(arena.chunk_backend), arena.size,
-                    workspace.depth > 0, is_idle(workspace, arena),
+                    workspace.name, innermost(arena.owning_backend()), arena.size,
+                    workspace.depth > 0,
+                    not workspace.busy and is_idle(workspace, arena),
                     releaser(workspace, arena)))
     return found
 
@@ -834,14 +945,14 @@ def held_arenas() -> list[Any]:
 cdef object releaser(Workspace workspace, Arena arena):
     """Return the function that gives the memory of an arena back, if it is idle."""
     def release():
-        cdef size_t size = arena.size
-        if not is_idle(workspace, arena):
-            return 0
-        workspace.busy = True
-        try:
-            arena.drop_chunk()
-        finally:
-            workspace.busy = False
+        cdef size_t size = 0
+        if workspace.try_claim():
+            try:
+                if is_idle(workspace, arena):
+                    size = arena.size
+                    arena.drop_chunk()
+            finally:
+                workspace.unclaim()
         return size
     return release
 

@@ -120,7 +120,7 @@ def unregister(name: str) -> None:
         If `register` did not make the name known: those of ndx itself, and those of
         installed packages (entry points), stay.
     """
-    if name not in _registered:
+    if _registered.pop(name, None) is None:
         known = ", ".join(map(repr, sorted(_registered))) or "none"
         reason = "was not registered"
         if name in available():
@@ -128,10 +128,9 @@ def unregister(name: str) -> None:
             reason = f"is one of {kind} and can't be unregistered"
         msg = f"backend {name!r} {reason}; those that were registered: {known}"
         raise ValueError(msg)
-    del _registered[name]
     for each in list(_shared):
         if each.partition(":")[0] == name:
-            del _shared[each]
+            _shared.pop(each, None)
 
 
 def get(backend: BackendLike, **options: BackendOptions) -> Backend:
@@ -165,8 +164,9 @@ def get(backend: BackendLike, **options: BackendOptions) -> Backend:
             f"{type(backend).__name__}"
         )
         raise TypeError(msg)
-    if not options and backend in _shared:
-        return _shared[backend]
+    found = None if options else _shared.get(backend)
+    if found is not None:
+        return found
     backend = _canonical(backend)
     if options:
         return _create(backend, options)
@@ -226,7 +226,7 @@ def set_environment(environment, chosen):
         _options[kind], _variables[kind] = options, variables
         for name in list(_shared):
             if name.partition(":")[0] == kind:
-                del _shared[name]
+                _shared.pop(name, None)
     for kind in kinds:
         # The library of a device is imported only when it is used.
         if _options.get(kind) and not _is_for_devices(kind):

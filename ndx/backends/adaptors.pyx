@@ -185,15 +185,17 @@ cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint fallback,
     cdef size_t live
     if not self.before(nbytes):
         return NOT_PASSED
-    live = self.counters.allocated + self.on_their_way
-    if nbytes > self.bound - min(self.bound, live):
-        return NOT_PASSED
-    # Counted before the range is obtained: upstream may let other threads run.
-    self.on_their_way += nbytes
+    with cython.critical_section(self):
+        live = self.counters.allocated + self.on_their_way
+        if nbytes > self.bound - min(self.bound, live):
+            return NOT_PASSED
+        # Counted before the range is obtained: upstream may let other threads run.
+        self.on_their_way += nbytes
     try:
         return Adaptor_obtain(self, nbytes, zero, fallback, out)
     finally:
-        self.on_their_way -= nbytes
+        with cython.critical_section(self):
+            self.on_their_way -= nbytes
 
 
 cdef int Adaptor_obtain(Adaptor self, size_t nbytes, bint zero, bint fallback,
@@ -221,7 +223,8 @@ cdef int Adaptor_obtain(Adaptor self, size_t nbytes, bint zero, bint fallback,
         self.servers.pop(<uintptr_t>out.ptr, None)
         lender.release(out)
         raise
-    counters_add(&self.counters, nbytes)
+    with cython.critical_section(self):
+        counters_add(&self.counters, nbytes)
     return ALLOCATED
 
 
@@ -248,7 +251,8 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     Adaptor_server(self, memory, True).release(memory)
     # The range counts as live until now: `released` and upstream may let other threads
     # run.
-    counters_remove(&self.counters, nbytes)
+    with cython.critical_section(self):
+        counters_remove(&self.counters, nbytes)
     put_error_back(pending)
 
 
@@ -316,12 +320,14 @@ cdef class LoggingAdaptor(Adaptor):
         self.file.write("Thread,Time,Action,Pointer,Size,Stream\n")
 
     cdef write(self, str action, object nbytes, object address):
-        if self.file is None:
+        with cython.critical_section(self):
+            file = self.file
+        if file is None:
             return
         now = time.time()
         stamp = time.strftime("%H:%M:%S", time.localtime(now))
-        self.file.write(f"{threading.get_ident()},{stamp}.{int(now % 1 * 1e6):06d},"
-                        f"{action},{address:#x},{nbytes},0\n")
+        file.write(f"{threading.get_ident()},{stamp}.{int(now % 1 * 1e6):06d},"
+                   f"{action},{address:#x},{nbytes},0\n")
 
     def allocated(self, nbytes: int, address: int) -> None:
         """Write a line."""
@@ -338,12 +344,15 @@ cdef class LoggingAdaptor(Adaptor):
 
     def flush(self) -> None:
         """Write the buffered rows to the file."""
-        if self.file is not None:
-            self.file.flush()
+        with cython.critical_section(self):
+            file = self.file
+        if file is not None:
+            file.flush()
 
     def close(self) -> None:
         """Stop writing, and close the file if the adaptor has opened it."""
-        file, self.file = self.file, None
+        with cython.critical_section(self):
+            file, self.file = self.file, None
         if file is not None and self.own:
             file.close()
 

@@ -78,18 +78,20 @@ cdef class Buffer:
 
     def __dealloc__(self):
         if self.backend is not None:
-            Buffer_release(self)
+            give_back(self.backend, &self.memory)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         if not self.backend.host_accessible:
             raise BufferError("the CPU can't read the memory of this backend")
-        if self.nbytes and self.memory.ptr == NULL:
-            raise BufferError("the buffer has been released")
-        PyBuffer_FillInfo(view, self, self.memory.ptr, self.nbytes, 0, flags)
-        self.exports += 1
+        with cython.critical_section(self):
+            if self.nbytes and self.memory.ptr == NULL:
+                raise BufferError("the buffer has been released")
+            PyBuffer_FillInfo(view, self, self.memory.ptr, self.nbytes, 0, flags)
+            self.exports += 1
 
     def __releasebuffer__(self, Py_buffer *view):
-        self.exports -= 1
+        with cython.critical_section(self):
+            self.exports -= 1
 
     @property
     def address(self) -> int:
@@ -99,9 +101,11 @@ cdef class Buffer:
     @property
     def rounded(self) -> int:
         """Bytes of the pool that the buffer takes, after rounding."""
-        if self.memory.ptr == NULL or not isinstance(self.backend, PooledBackend):
+        if not isinstance(self.backend, PooledBackend):
             return 0
-        return (<PoolBlock *>self.memory.cookie).nbytes
+        with cython.critical_section(self):
+            return 0 if self.memory.ptr == NULL \
+                else (<PoolBlock *>self.memory.cookie).nbytes
 
     def record_use(self, size_t stream) -> None:
         """Note that another stream uses the memory: it is reused only after that use.
@@ -110,16 +114,21 @@ cdef class Buffer:
         release; page-locked memory for the work that the current GPU's stream has been
         given so far.
         """
-        if self.memory.ptr != NULL:
-            self.backend.use_on(&self.memory, stream)
+        with cython.critical_section(self):
+            if self.memory.ptr != NULL:
+                self.backend.use_on(&self.memory, stream)
 
     def release(self) -> None:
         """Give the memory back now; a second call does nothing."""
-        if self.exports:
-            raise BufferError(
-                "the buffer can't be released: a memoryview or an array of it is "
-                "alive; release it when that is gone")
-        Buffer_release(self)
+        cdef Memory memory
+        with cython.critical_section(self):
+            if self.exports:
+                raise BufferError(
+                    "the buffer can't be released: a memoryview or an array of it is "
+                    "alive; release it when that is gone")
+            memory = self.memory
+            self.memory.ptr = NULL
+        give_back(self.backend, &memory)
 
     def __repr__(self):
         return f"<Buffer of {self.nbytes} bytes at {self.address:#x}>"
@@ -135,10 +144,8 @@ cdef PooledBackend pooled_backend(object backend):
     return found
 
 
-cdef void Buffer_release(Buffer self) noexcept:
-    cdef Memory memory = self.memory
+cdef void give_back(Backend backend, Memory *memory) noexcept:
     if memory.ptr != NULL:
-        self.memory.ptr = NULL
         untrace(memory.ptr)
         with nogil:
-            self.backend.release(&memory)
+            backend.release(memory)

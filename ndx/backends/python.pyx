@@ -240,25 +240,24 @@ cdef class PythonBackend(Backend):
 cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
                                 Memory *out) except -1:
     cdef Acquired *acquired
-    if self.limit_nbytes >= 0 and \
-            nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
-        return OWN_LIMIT if nbytes <= <size_t>self.limit_nbytes else TOO_LARGE
-    if not budget_obtain(nbytes):
-        return PROCESS_LIMIT
-    # Counted as resident: when the buffer's owner writes to its pages is not known.
-    budget_arrive(NULL, nbytes)
-    # Reserved before the buffer is obtained: `acquire` may let other threads run.
-    self.counters.reserved += nbytes
+    with cython.critical_section(self):
+        if self.limit_nbytes >= 0 and \
+                nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
+            return OWN_LIMIT if nbytes <= <size_t>self.limit_nbytes else TOO_LARGE
+        if not budget_obtain(nbytes):
+            return PROCESS_LIMIT
+        # Counted as resident: when the buffer's owner writes to its pages is not known.
+        budget_arrive(NULL, nbytes)
+        # Reserved before the buffer is obtained: `acquire` may let other threads run.
+        self.counters.reserved += nbytes
     try:
         acquired = PythonBackend_acquire(self, nbytes + ALIGNMENT)
     except MemoryError as error:
-        self.counters.reserved -= nbytes
-        budget_give(nbytes)
+        PythonBackend_unreserve(self, nbytes)
         self.inside.refusals.keep(error)
         return NO_MEMORY
     except BaseException:
-        self.counters.reserved -= nbytes
-        budget_give(nbytes)
+        PythonBackend_unreserve(self, nbytes)
         raise
     out.ptr = <char *>((<uintptr_t>acquired.view.buf + ALIGNMENT - 1)
                        & ~<uintptr_t>(ALIGNMENT - 1))
@@ -266,10 +265,17 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     out.cookie = acquired
     if zero:
         memset(out.ptr, 0, nbytes)
-    self.counters.system_allocations += 1
-    counters_add(&self.counters, nbytes)
-    counters_lift(&self.counters, 0, self.counters.reserved)
+    with cython.critical_section(self):
+        self.counters.system_allocations += 1
+        counters_add(&self.counters, nbytes)
+        counters_lift(&self.counters, 0, self.counters.reserved)
     return ALLOCATED
+
+
+cdef void PythonBackend_unreserve(PythonBackend self, size_t nbytes) noexcept:
+    with cython.critical_section(self):
+        self.counters.reserved -= nbytes
+    budget_give(nbytes)
 
 
 cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
@@ -293,10 +299,11 @@ cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except N
 
 cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     cdef Acquired *acquired = <Acquired *>memory.cookie
-    counters_remove(&self.counters, memory.nbytes)
+    with cython.critical_section(self):
+        counters_remove(&self.counters, memory.nbytes)
     end_buffer(self.inside, self, &acquired.view, acquired.source)
     free(acquired)
     # Counted as held until now: `discard` may let other threads run.
-    self.counters.reserved -= memory.nbytes
-    budget_give(memory.nbytes)
-    self.counters.system_frees += 1
+    PythonBackend_unreserve(self, memory.nbytes)
+    with cython.critical_section(self):
+        self.counters.system_frees += 1

@@ -90,7 +90,7 @@ cdef class SimulatedSource(Source):
             ptr[0] = ndx_reserve(nbytes, False)
             if ptr[0] == NULL:
                 if whole or not self.paged:
-                    self.held -= nbytes
+                    SimulatedSource_give(self, nbytes)
                 return NO_RANGE
             if whole or not self.paged:
                 memset(ptr[0], DIRT, nbytes)
@@ -100,7 +100,7 @@ cdef class SimulatedSource(Source):
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
         with gil:
             if cookie != NULL:
-                self.held -= nbytes
+                SimulatedSource_give(self, nbytes)
             ndx_unreserve(ptr, nbytes)
 
     cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
@@ -114,7 +114,7 @@ cdef class SimulatedSource(Source):
         with gil:
             if self.broken:
                 return False
-            self.held -= nbytes
+            SimulatedSource_give(self, nbytes)
             return True
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
@@ -128,9 +128,11 @@ cdef class SimulatedSource(Source):
             given = self.given.get(stream, 0)
             if given == self.finished.get(stream, 0):
                 return NULL
-            self.last_event += 1
-            self.tickets[self.last_event] = (stream, given)
-            return <void *><uintptr_t>self.last_event
+            with cython.critical_section(self):
+                self.last_event += 1
+                event = self.last_event
+            self.tickets[event] = (stream, given)
+            return <void *><uintptr_t>event
 
     cdef bint is_done(self, void *event) noexcept nogil:
         with gil:
@@ -147,7 +149,8 @@ cdef class SimulatedSource(Source):
 
     cdef void synchronize(self, size_t stream) noexcept nogil:
         with gil:
-            self.synchronizations += 1
+            with cython.critical_section(self):
+                self.synchronizations += 1
             self.finished[stream] = self.given.get(stream, 0)
 
     @property
@@ -165,14 +168,22 @@ cdef class SimulatedSource(Source):
 
 
 cdef bint SimulatedSource_take(SimulatedSource self, size_t nbytes) noexcept:
-    cdef bint fails = self.calls in self.fail_at
-    self.calls += 1
+    cdef size_t call
+    with cython.critical_section(self):
+        call = self.calls
+        self.calls += 1
     if self.latency:
         time.sleep(self.latency)
-    if fails or nbytes > self.capacity - self.held:
-        return False
-    self.held += nbytes
+    with cython.critical_section(self):
+        if call in self.fail_at or nbytes > self.capacity - self.held:
+            return False
+        self.held += nbytes
     return True
+
+
+cdef void SimulatedSource_give(SimulatedSource self, size_t nbytes) noexcept:
+    with cython.critical_section(self):
+        self.held -= nbytes
 
 
 @options_class

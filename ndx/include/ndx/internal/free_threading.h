@@ -31,6 +31,11 @@
 #define ndx_up(count) __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST)
 #define ndx_down(count) __atomic_sub_fetch(count, 1, __ATOMIC_SEQ_CST)
 
+#define ndx_swap(word, from, to) \
+    __extension__({ __typeof__(*(word)) ndx_from = (from); \
+    __atomic_compare_exchange_n(word, &ndx_from, to, 0, __ATOMIC_SEQ_CST, \
+                                __ATOMIC_SEQ_CST); })
+
 typedef struct {
     ndx_lock lock;
     char apart[60];                        /* a cache line each */
@@ -73,6 +78,8 @@ static inline int ndx_shard(void) { return 0; }
 #define ndx_set(word, value) ((void)(*(word) = (value)))
 #define ndx_up(count) (++*(count))
 #define ndx_down(count) (--*(count))
+
+#define ndx_swap(word, from, to) (*(word) == (from) && ((*(word) = (to)), 1))
 
 static inline void ndx_keep_for_ever(PyObject *object) { (void)object; }
 static inline void ndx_stripe_lock(int stripe) { (void)stripe; }
