@@ -15,8 +15,16 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 ROUNDS = int(os.environ.get("NDX_EXAMPLES", "20")) * 100
 
 # CPython 3.13t keeps classes and functions for ever once a thread has started.
+CLASSES_STAY = FREE_THREADED and sys.version_info < (3, 14)
 skip_where_classes_stay = pytest.mark.skipif(
-    FREE_THREADED and sys.version_info < (3, 14), reason="classes are immortal there"
+    CLASSES_STAY, reason="classes are immortal there"
+)
+# docs/architecture.md, "Without the GIL".
+only_with_free_lists = pytest.mark.skipif(
+    FREE_THREADED, reason="CPython's allocator keeps what is dropped"
+)
+only_with_small_arrays = pytest.mark.skipif(
+    FREE_THREADED, reason="small arrays have ranges of their own"
 )
 
 START = f"""if True:

@@ -10,6 +10,7 @@ import pytest
 from helpers.commands import run_python
 from helpers.pools import check
 from helpers.sanitizers import counts_pages
+from helpers.together import only_with_free_lists
 
 import ndx
 from ndx import memory
@@ -41,6 +42,7 @@ def entries(name):
     return memory.caches()[name]["entries"]
 
 
+@only_with_free_lists
 @linux
 @counts_pages
 def test_small_arrays_take_little():
@@ -57,6 +59,7 @@ def test_small_arrays_take_little():
     assert float(said) <= 200
 
 
+@only_with_free_lists
 @linux
 @counts_pages
 @pytest.mark.parametrize(
@@ -88,6 +91,7 @@ def test_what_is_dropped_is_given_back(dropped):
     assert kept <= held // 8
 
 
+@only_with_free_lists
 def test_the_lists_have_bounds():
     many = [ndx.ones(9) for _ in range(MANY)]
     views = [np.asarray(x) for x in many]
@@ -105,6 +109,7 @@ def test_the_lists_have_bounds():
     ws.destroy()
 
 
+@only_with_free_lists
 def test_they_are_emptied():
     del [ndx.ones(9) for _ in range(MANY)][:]
     assert entries("blocks") > 0
@@ -115,6 +120,7 @@ def test_they_are_emptied():
     assert float(ndx.ones(9)[0]) == 1
 
 
+@only_with_free_lists
 def test_a_cache_of_one_backend_is_that_of_its_pool():
     del [ndx.ones(9) for _ in range(MANY)][:]
     before = entries("blocks")

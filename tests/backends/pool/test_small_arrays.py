@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from helpers.pools import check
+from helpers.together import only_with_small_arrays
 
 import ndx
 from ndx import memory
@@ -16,6 +17,7 @@ def small(backend):
     return stats["small_count"], stats["small_bytes"]
 
 
+@only_with_small_arrays
 def test_they_are_counted_as_others():
     backend = HostBackend()
     with ndx.use(backend):
@@ -58,6 +60,7 @@ def test_a_limit_refuses_them(limit):
     check(backend)
 
 
+@only_with_small_arrays
 def test_a_limit_bounds_them():
     backend = HostBackend(limit=8192)
     kept = []
@@ -80,6 +83,7 @@ def test_a_limit_bounds_them():
     check(backend)
 
 
+@only_with_small_arrays
 def test_the_limit_of_all_bounds_them():
     before = memory.limit()
     memory.empty_cache()
@@ -100,6 +104,7 @@ def memory_pools():
     return [each for each in _pressure.live_pools() if each.budgeted]
 
 
+@only_with_small_arrays
 def test_room_for_them_is_idle_memory():
     backend = HostBackend()
     with ndx.use(backend):
@@ -147,6 +152,7 @@ def test_they_are_recorded():
     assert address
 
 
+@only_with_small_arrays
 def test_workspaces_have_none():
     backend = HostBackend()
     with ndx.use(backend):
