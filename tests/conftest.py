@@ -101,7 +101,7 @@ def _no_leak(request):
     """Fail if the host backend has more live ranges than before."""
     before = live_ranges()
     yield
-    # A failed test's traceback keeps its arrays, and so may a class that stays for ever.
+    # A failed test's traceback keeps its arrays; so may a class that stays for ever.
     if CLASSES_STAY or not request.node.stash.get(PASSED, False):
         return
     # Threads that were told to end may still hold arrays, on a busy machine for long.

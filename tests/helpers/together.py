@@ -55,7 +55,7 @@ START = f"""if True:
 
 
 def run_together(program):
-    """Run a program with `run`, `over`, `box` and `ROUNDS`; fail unless it ends well."""
+    """Run a program with `run`, `over`, `box`, `ROUNDS`; fail unless it ends well."""
     environment = {"PYTHON_GIL": "0"} if FREE_THREADED else {}
     code = START + program + "\n    print('done')"
     assert run_python(code, environment=environment) == "done\n"
