@@ -99,6 +99,7 @@ fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of
 	    --hypothesis-profile=thorough tests/backends/pool/test_machine.py $(ARGS)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 3 $(SEED:%=--seed %)
+	$(PY) tools/fuzz.py --steps $(STEPS) --threads 4 --share $(SEED:%=--seed %)
 
 crash: $(VENV)/built $(VENV)/group-test  ## kill -9 writers of files at random moments (CRASHES=200)
 	NDX_CRASHES=$(CRASHES) $(PY) -m pytest -m "" tests/files/test_crash.py -rP $(ARGS)

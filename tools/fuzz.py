@@ -7,6 +7,9 @@ workspaces, exports, ...) and compares all arrays after every few steps with Num
 They run in a child process, so that a crash is a finding like any other. A failing
 program is run again alone, in processes of its own, with fewer and fewer steps. The
 least program is printed as a script and kept in a corpus, which the tests replay.
+
+With ``--share`` the threads share arrays, scopes, backends and recordings instead
+(`fuzzing.sharing`): what happens then depends on time, and is not run again.
 """
 
 import argparse
@@ -36,6 +39,7 @@ from fuzzing.programs import (
     run_program,
     temporary_folder,
 )
+from fuzzing.sharing import ROUND, Player, Shared
 from fuzzing.shrinking import outcome_of, read_script, shrink
 
 CORPUS = Path(__file__).parents[1] / "tests" / "fuzz" / "corpus"
@@ -51,6 +55,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=100_000, help="in all threads")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--share", action="store_true", help="what the threads use")
     parser.add_argument("--seed", type=int, help="default: a new one, which is printed")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where findings go")
     parser.add_argument("--findings", type=int, default=1, help="stop after so many")
@@ -78,8 +83,8 @@ class Worker(threading.Thread):
         The command line's.
     places : mmap
         Receives its reports of progress.
-    shared : list
-        Arrays that all threads read.
+    shared : list or Shared
+        Arrays that all threads read, or all that they share.
     stop : threading.Event
         Set when any thread has found something.
     """
@@ -97,9 +102,26 @@ class Worker(threading.Thread):
         """Run programs; record a failure."""
         try:
             with np.errstate(all="ignore"), temporary_folder() as folder:
-                self.play(folder)
+                if self.options.share:
+                    self.play_shared()
+                else:
+                    self.play(folder)
         except BaseException:
             self.error = (-1, "start", traceback.format_exc())
+            self.stop.set()
+
+    def play_shared(self):
+        """Run rounds of steps on what all threads share."""
+        options, at = self.options, self.index * PLACE.size
+        player = Player(self.shared, options.seed, self.index)
+        try:
+            player.play(
+                -(-options.steps // ROUND // options.threads),
+                lambda *done: PLACE.pack_into(self.places, at, *done),
+                self.stop.is_set,
+            )
+        except Report as report:
+            self.error = (-1, report.op, report.message)
             self.stop.set()
 
     def play(self, folder):
@@ -151,7 +173,7 @@ def run_child(options):
         open(os.path.join(options.child, "places"), "r+b") as file,
         mmap.mmap(file.fileno(), 0) as places,
     ):
-        shared = make_shared(folder)
+        shared = Shared(options.threads) if options.share else make_shared(folder)
         workers = [
             Worker(index, options, places, shared, stop)
             for index in range(options.threads)
@@ -186,6 +208,7 @@ def run_parent(options, bar):
                     *("--child", folder, "--seed", str(options.seed)),
                     *("--threads", str(options.threads)),
                     *("--steps", str(left), "--first", str(first)),
+                    *["--share"] * options.share,
                 ],
                 env={**os.environ, "NDX_MMAP_DIRECTORY": folder, OF_PARENT: memory},
                 stderr=subprocess.PIPE,
@@ -230,6 +253,8 @@ def find(options, folder, code, places, said):
         name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         message = f"{name}\n{text}"
     print(f"\nseed {options.seed}, programs {numbers}: {message}", flush=True)
+    if options.share:
+        return message
     for number in numbers:
         if number < 0:
             continue
