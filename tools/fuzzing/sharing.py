@@ -32,6 +32,30 @@ def same(x):
     return ndx.minimum(ndx.maximum(x, x), x)
 
 
+# Without functions that are made at each step: CPython 3.13t keeps those, and what they
+# hold, for ever.
+VIEWS = [
+    lambda x, low: x[low:],
+    lambda x, low: x[::-1],
+    lambda x, low: x.mT if x.ndim == 2 else x[...],
+    lambda x, low: ndx.reshape(x, (-1,)),
+]
+DERIVED = [
+    lambda x, value: ndx.maximum(x, x),
+    lambda x, value: same(x),
+    lambda x, value: x.copy(),
+    lambda x, value: ndx.sort(x),
+    lambda x, value: ndx.concat((x, x))[: x.shape[0]],
+    lambda x, value: ndx.where(x > value, x, value),
+    lambda x, value: ndx.take(x, ndx.zeros(3, dtype=ndx.int64), axis=0),
+    lambda x, value: x[x >= 0.0],
+    lambda x, value: x.detach(),
+    lambda x, value: ndx.max(x, axis=0)[...],
+    lambda x, value: pickle.loads(pickle.dumps(x)),
+    lambda x, value: x + 0.0,
+]
+
+
 class Look:
     """Reads an array when it dies, in whichever thread that is."""
 
@@ -188,24 +212,14 @@ class Player:
         if not x.size or not x.ndim:
             return
         low = self.rng.randrange(x.shape[0])
-        self.put(family, self.rng.choice([
-            lambda: x[low:], lambda: x[::-1], lambda: x.mT if x.ndim == 2 else x[...],
-            lambda: ndx.reshape(x, (-1,)),
-        ])())  # fmt: skip
+        self.put(family, self.rng.choice(VIEWS)(x, low))
 
     def derive(self, family):
         """Compute a new array."""
         x = self.get(family)
         if not x.size or not x.ndim:
             return
-        self.put(family, self.rng.choice([
-            lambda: ndx.maximum(x, x), lambda: same(x), lambda: x.copy(),
-            lambda: ndx.sort(x), lambda: ndx.concat((x, x))[: x.shape[0]],
-            lambda: ndx.where(x > self.value(family), x, self.value(family)),
-            lambda: ndx.take(x, ndx.zeros(3, dtype=ndx.int64), axis=0),
-            lambda: x[x >= 0.0], lambda: x.detach(), lambda: ndx.max(x, axis=0)[...],
-            lambda: pickle.loads(pickle.dumps(x)), lambda: x + 0.0,
-        ])())  # fmt: skip
+        self.put(family, self.rng.choice(DERIVED)(x, self.value(family)))
 
     def store(self, family):
         """Write to an array."""
@@ -303,7 +317,8 @@ class Player:
         """Record what happens, in all threads."""
         with ndx.memory.record() as found:
             self.some(family)
-        self.rng.choice([lambda: found.summary(), lambda: None])()
+        if self.rng.randrange(2):
+            found.summary()
 
     def begin(self, family):
         """Begin a generator with a scope, which another thread may end."""
