@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -239,8 +241,18 @@ def check_engine(kind: str, engine: object) -> None:
         raise TypeError(msg)
 
 
+# By kind: which thread makes its engine now, and what the others wait for.
+_under_way: dict[DeviceKind, tuple[int, threading.Event]] = {}
+_PATIENCE = 10.0  # seconds; the maker may itself wait for one that waits
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_under_way.clear)
+
+
 def load_engine(kind: DeviceKind) -> Engine:
     """Return the engine of a kind of devices; the first call makes it.
+
+    Other threads wait for it, without a lock, since it runs code of others.
 
     Raises
     ------
@@ -249,6 +261,19 @@ def load_engine(kind: DeviceKind) -> Engine:
     TypeError
         If what was registered makes none.
     """
+    me = threading.get_ident(), threading.Event()
+    thread, done = _under_way.setdefault(kind, me)
+    if done is not me[1] and thread != me[0]:
+        done.wait(_PATIENCE)
+    try:
+        return _made_engine(kind) if kind.engine is None else kind.engine
+    finally:
+        if done is me[1]:
+            _under_way.pop(kind, None)
+            done.set()
+
+
+def _made_engine(kind: DeviceKind) -> Engine:
     made: Any = kind.factory
     if made is None:
         msg = (
@@ -265,7 +290,7 @@ def load_engine(kind: DeviceKind) -> Engine:
         maker: Callable[[], Engine] = made
         made = maker()
         check_engine(kind.name, made)
-    # Without a lock, since it runs code of others: the first that is done is taken.
+    # The first that is done is taken.
     if kind.engine is None:
         kind.engine = made
     return kind.engine

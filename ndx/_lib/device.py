@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class DeviceKind:
 # A block carries the number of its device: that of "kind:n" is the kind's first + n.
 KINDS: list[DeviceKind] = []
 _known = {0: CPU}
+_lock = threading.Lock()  # while a kind gets its numbers
 
 
 def find_kind(device: str) -> DeviceKind | None:
@@ -119,9 +122,22 @@ def kind_named(name: str) -> DeviceKind:
                 f"not {str(CPU)!r}"
             )
             raise ValueError(msg)
-        kind = DeviceKind(name, len(KINDS))
-        KINDS.append(kind)
+        with _lock:
+            kind = find_kind(name)
+            if kind is None:
+                kind = DeviceKind(name, len(KINDS))
+                KINDS.append(kind)
     return kind
+
+
+def _renew_lock() -> None:
+    """Make a new lock in a forked child: the parent's threads may hold the old one."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def kind_at(number: int) -> DeviceKind:

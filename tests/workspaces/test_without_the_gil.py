@@ -103,6 +103,63 @@ PROGRAMS = {
                 assert low == high, (low, high)
     run(own, read)
     """,
+    "threads look at, destroy and empty the workspaces of others": """
+    from ndx.backends._pressure import release_idle_arenas
+    def own():
+        workspace = ndx.workspace("own")
+        for i in range(ROUNDS):
+            with workspace:
+                x = ndx.full(500, float(i)) * 2
+                with ndx.use("host"), workspace:
+                    y = x + 1
+                assert float(x[5]) == 2 * i and float(y[499]) == 2 * i + 1
+        over.set()
+    def destroy():
+        while not over.is_set():
+            ndx.memory.destroy_all(all_threads=True, trim=False)
+            release_idle_arenas()
+    def look():
+        while not over.is_set():
+            ndx.memory.workspace_summary(all_threads=True)
+            for each in ndx.memory.workspaces(all_threads=True):
+                each.size, each.generation, each.backend, each.is_open_here
+    run(own, own, destroy, look)
+    """,
+    "a generator with a scope is closed in another thread": """
+    given = queue.SimpleQueue()
+    def inside(workspace):
+        with workspace:
+            yield ndx.ones(30)
+    def own():
+        for i in range(2 * ROUNDS):
+            generator = inside(ndx.workspace(f"{i % 5}"))
+            assert float(next(generator)[3]) == 1
+            given.put(generator)
+            del generator
+            with ndx.workspace("inner"):
+                assert float(ndx.ones(10)[1]) == 1
+        given.put(None)
+    def close():
+        while (generator := given.get()) is not None:
+            generator.close()
+    run(own, close)
+    """,
+    "threads end within scopes that two others destroy": """
+    def own():
+        for _ in range(ROUNDS // 20):
+            thread = threading.Thread(
+                target=lambda: ndx.workspace("left").__enter__()
+            )
+            thread.start()
+            thread.join()
+        over.set()
+    def destroy():
+        while not over.is_set():
+            ndx.memory.destroy_all(all_threads=True)
+    run(own, destroy, destroy)
+    ndx.memory.destroy_all(all_threads=True)
+    assert not [x for x in ndx.memory.workspaces(all_threads=True) if x.is_open]
+    """,
     "small arrays of all threads": """
     def work():
         for _ in range(ROUNDS):
