@@ -268,8 +268,8 @@ class Team:
         return True
 
     def __del__(self) -> None:
-        # Construction may have failed.
-        if hasattr(self, "_threads"):
+        # Construction may have failed, or the interpreter have emptied this module.
+        if hasattr(self, "_threads") and os is not None:
             (self.stop if self._grace is not None else self.close)()
 
 

@@ -363,7 +363,7 @@ cdef class Workspace(Member):
         return 0
 
     cdef int end_cycle(self, Backend outside) except -1:
-        """End the cycle: reclaim the memory of its arrays. The caller has claimed it."""
+        """End the cycle, which the caller has claimed: reclaim its arrays' memory."""
         try:
             if self.bypassed:
                 return 0
@@ -921,7 +921,8 @@ cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
     An arena that has had no cycle yet was set aside for the first. On a GPU a captured
     graph may write to an arena at any time. An arena in a file has content.
     """
-    return workspace.depth == 0 and arena.size != 0 and not arena.used and arena.pinned_count == 0 and arena.counts.cycles > 0 \
+    return workspace.depth == 0 and arena.size != 0 and not arena.used \
+        and arena.pinned_count == 0 and arena.counts.cycles > 0 \
         and not arena.backend.device_number and arena.mirror is None \
         and arena.home is arena.backend
 
