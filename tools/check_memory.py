@@ -33,7 +33,7 @@ NOGIL = {
     "backends.base:Backend.reset_peak": _POOL,
     "backends.base:Backend.raise_peak": _POOL,
     "backends.buffer:Buffer.__cinit__": _POOL,
-    "backends.buffer:Buffer_release": _POOL,
+    "backends.buffer:give_back": _POOL,
     "backends._pool.trim:look_at_all": _POOL,
     "backends.pooled:PooledBackend._shrink": _POOL,
     "backends.pooled:PooledBackend.trim": _POOL,
