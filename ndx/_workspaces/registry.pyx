@@ -9,7 +9,9 @@ from ndx._arenas.arena cimport set_spill_everything
 from ndx._blocks.block cimport Clock
 from ndx._context.context cimport Context, is_here, placing_backend, top_context
 from ndx._lib.unraisable cimport log_warning
-from ndx._workspaces.workspace cimport Workspace, make_workspace, workspace_of
+from ndx._workspaces.workspace cimport (
+    Workspace, make_workspace, unclaim, workspace_of,
+)
 
 from ndx._lib.call_site import is_ours, shown
 from ndx._lib.errors import WorkspaceError
@@ -117,7 +119,7 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
         try:
             found.slots.get_memory(found.slots.now)
         finally:
-            found.unclaim()
+            unclaim(found)
     if named is None:
         note_nameless(found)
     else:

@@ -2,7 +2,10 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport Entry, Scope
-from ndx._lib.interpreter cimport Here
+from ndx._blocks.block cimport ndx_set_time
+from ndx._lib.interpreter cimport (
+    NDX_FREE_THREADED, Here, PyThreadState_Get, PyThreadState_GetID,
+)
 from ndx._workspaces.slots cimport Slots
 from ndx.backends.base cimport Backend
 from ndx.backends.persistent_file cimport FileBackend
@@ -40,9 +43,7 @@ cdef class Workspace(Member):
     cdef object task                 # weak reference to its task; None outside of tasks
     cdef object __weakref__
 
-    cdef bint try_claim(self) noexcept
     cdef int claim(self, str what) except -1
-    cdef void unclaim(self) noexcept
     cdef int note_task(self, const Here *here) except -1
     cdef int start(self) except -1
     cdef int end_cycle(self, Backend outside) except -1
@@ -58,3 +59,15 @@ cdef class Workspace(Member):
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,
                               Workspace like)
 cdef Workspace workspace_of(Entry entry)
+
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    bint ndx_swap(uint64_t *word, uint64_t before, uint64_t value)
+
+cdef inline uint64_t claimant() noexcept:
+    return PyThreadState_GetID(PyThreadState_Get()) if NDX_FREE_THREADED else 1
+
+cdef inline bint try_claim(Workspace workspace) noexcept:
+    return ndx_swap(&workspace.busy, 0, claimant())
+
+cdef inline void unclaim(Workspace workspace) noexcept:
+    ndx_set_time(&workspace.busy, 0)

@@ -10,16 +10,13 @@ that it has learned.
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
 
 import threading
 import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
-from ndx._blocks.block cimport (
-    Block, block_incref, block_is_usable, ndx_get_time, ndx_set_time,
-)
+from ndx._blocks.block cimport Block, block_incref, block_is_usable, ndx_get_time
 from ndx._context.context cimport (
     Context, Entry, Scope, before, drop_entry, is_here, outer_backend,
     placing_backend, top_context,
@@ -30,8 +27,7 @@ from ndx._context.scopes cimport (
 )
 from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.interpreter cimport (
-    NDX_FREE_THREADED, Here, PyThreadState_Get, PyThreadState_GetID, current_place,
-    current_task,
+    NDX_FREE_THREADED, Here, current_place, current_task,
 )
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.slots cimport Row, Slots, counters_of
@@ -67,7 +63,6 @@ cdef extern from *:
     #endif
     """
     void pause "ndx_pause"() noexcept
-    bint ndx_swap(uint64_t *word, uint64_t before, uint64_t value) noexcept
 
 cdef enum:
     PATIENCE = 100_000           # pauses of 50 us or more
@@ -282,7 +277,8 @@ cdef class Workspace(Member):
                 self.task is not None and has_gone(self.task)):
             self.note_task(here)
         if not self.depth:
-            self.claim("entered")
+            if not try_claim(self):
+                self.claim("entered")
             if not self.bypassed:
                 self.start()
         # Code that ran until here may have left the scope that was current.
@@ -305,7 +301,7 @@ cdef class Workspace(Member):
                 # There was no memory for a context of this task: the cycle ends.
                 self.end_cycle(outer_backend())
             elif self.depth == 1:
-                self.unclaim()
+                unclaim(self)
         return self
 
     cdef int note_task(self, const Here *here) except -1:
@@ -334,7 +330,7 @@ cdef class Workspace(Member):
             else:
                 arena = slots.prepare(backend)
         except BaseException:
-            self.unclaim()
+            unclaim(self)
             raise
         if self.arena is not arena:
             self.arena = arena
@@ -354,7 +350,7 @@ cdef class Workspace(Member):
     cdef int left(self, Entry entry, Backend outside) except -1:
         drop_entry(entry)
         if self.depth == 1:
-            while not self.try_claim() and NDX_FREE_THREADED:
+            while not try_claim(self) and NDX_FREE_THREADED:
                 # Another thread has claimed it, and finds that it is open.
                 pause()
         self.depth -= 1
@@ -372,15 +368,12 @@ cdef class Workspace(Member):
                 self.arena.expire(outside)
                 self.arena.fit()
         finally:
-            self.unclaim()
+            unclaim(self)
         scope_ended()
         return 0
 
     # A workspace that no thread is in belongs to the thread that starts or ends a
     # cycle, or that takes its memory away: that has claimed it.
-
-    cdef bint try_claim(self) noexcept:
-        return ndx_swap(&self.busy, 0, PyThreadState_GetID(PyThreadState_Get()))
 
     cdef int claim(self, str what) except -1:
         """Claim the workspace; wait for another thread that has, but raise in its own.
@@ -389,17 +382,14 @@ cdef class Workspace(Member):
         for ever.
         """
         for _ in range(PATIENCE if NDX_FREE_THREADED else 1):
-            if self.try_claim():
+            if try_claim(self):
                 return 0
-            if ndx_get_time(&self.busy) == PyThreadState_GetID(PyThreadState_Get()):
+            if ndx_get_time(&self.busy) == claimant():
                 break
             pause()
         raise WorkspaceError(
             f"{self} can't be {what} while a scope of it starts or ends (by a "
             "finalizer, or a backend that runs Python)")
-
-    cdef void unclaim(self) noexcept:
-        ndx_set_time(&self.busy, 0)
 
     cdef int claim_closed(self, str what) except -1:
         """Claim a workspace of which no scope is open; or raise."""
@@ -407,7 +397,7 @@ cdef class Workspace(Member):
             self.claim(what)
             if not self.depth:
                 return 0
-            self.unclaim()
+            unclaim(self)
         raise WorkspaceError(
             f"{self} can't be {what} while a scope of it is open; leave it first")
 
@@ -551,7 +541,7 @@ cdef class Workspace(Member):
             self.slots.reserve(next_backend(self), size)
             self.arena = self.slots.current()
         finally:
-            self.unclaim()
+            unclaim(self)
 
     def flush(self) -> None:
         """Wait until all that was written to the workspace's file is on disk.
@@ -647,7 +637,7 @@ cdef class Workspace(Member):
                 for entry, scope in each.entries()[:1]:
                     abandon(scope, entry)
             each.claim_closed(what)
-            each.unclaim()
+            unclaim(each)
         return 0
 
     cdef list entries(self):
@@ -882,7 +872,7 @@ cdef list claimed_family(Workspace workspace, str what):
 cdef int unclaim_all(list workspaces) except -1:
     cdef Workspace each
     for each in workspaces:
-        each.unclaim()
+        unclaim(each)
     return 0
 
 
@@ -947,13 +937,13 @@ cdef object releaser(Workspace workspace, Arena arena):
     """Return the function that gives the memory of an arena back, if it is idle."""
     def release():
         cdef size_t size = 0
-        if workspace.try_claim():
+        if try_claim(workspace):
             try:
                 if is_idle(workspace, arena):
                     size = arena.size
                     arena.drop_chunk()
             finally:
-                workspace.unclaim()
+                unclaim(workspace)
         return size
     return release
 
