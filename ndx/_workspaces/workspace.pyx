@@ -628,6 +628,8 @@ cdef class Workspace(Member):
         """End scopes whose thread or task has ended; raise, first, if any is open."""
         cdef Workspace each
         cdef Entry entry
+        # Those of this thread that another one has left end now.
+        top_context()
         for each in self.family():
             for entry, scope in each.entries():
                 if not has_ended(entry):
