@@ -22,7 +22,6 @@ EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images cluster_pca
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh
-COMMA := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -38,7 +37,7 @@ COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]'
 GENERATORS := $(wildcard tools/make_methods.py tools/make_stubs.py tools/stubs/*.py tools/tables/*method*.py)
 # Without a GIL: some packages have no wheels, or only older ones; others turn the GIL on.
 FREE := $(filter cpython-%t,$(TAG))
-EXTRAS := $(if $(FREE),metrics$(COMMA)parallel$(COMMA)plot$(COMMA)progress,examples)
+EXTRAS := $(if $(FREE),,[examples])
 ifneq ($(FREE),)
 export PYTHON_GIL := 0
 export PIP_PREFER_BINARY := 1
@@ -238,7 +237,7 @@ $(VENV)/group-%: pyproject.toml $(VENV)/python
 $(VENV)/installed: $(VENV)/group-build
 	@rm -rf ndx.egg-info
 	$(PIP) --quiet uninstall --yes ndx
-	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[$(EXTRAS)]'
+	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.$(EXTRAS)'
 	@touch $@
 
 # The package again, with CuPy and CUDA's libraries; those of another version go first,

@@ -337,7 +337,7 @@ class Others:
 
     def since(self, moment):
         """Return at most how many bytes have come since a moment."""
-        earlier = [total for at, total in list(self.there) if at <= moment]
+        earlier = [total for at, total in self.there.copy() if at <= moment]
         return self.begun - max(earlier, default=0)
 
 

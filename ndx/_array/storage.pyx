@@ -15,8 +15,9 @@ from libc.string cimport memcpy
 from ndx._blocks.block cimport (
     IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
-    block_is_usable, block_leave, block_lose, block_of_cell, block_origin,
-    block_wait_for_device, block_wait_for_move, block_wrap, export_free, export_new,
+    block_is_usable, block_leave, block_lose, block_of_cell, block_origin, block_pin,
+    block_unpin, block_wait_for_device, block_wait_for_move, block_wrap, export_free,
+    export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
@@ -624,10 +625,17 @@ cdef Export *export_array(BaseArray x) except NULL:
     own_block(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
-    if low == high:
-        # The offset of an array without elements may lie beyond the block.
-        return export_new(x.block, 0, 0)
-    return export_new(x.block, x.offset + low, x.offset + high)
+    # The offset of an array without elements may lie beyond the block.
+    low, high = (0, 0) if low == high else (x.offset + low, x.offset + high)
+    if not NDX_FREE_THREADED:
+        return export_new(x.block, low, high)
+    # A scope that another thread ends now sees the pin, or is seen.
+    block_pin(x.block)
+    try:
+        require_usable(x)
+        return export_new(x.block, low, high)
+    finally:
+        block_unpin(x.block)
 
 
 cdef ExportGuard guard_export(BaseArray x):

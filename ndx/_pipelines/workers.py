@@ -228,7 +228,8 @@ class Team:
     @property
     def is_here(self) -> bool:
         """Whether this process has the threads: a forked child has not."""
-        return os.getpid() == self._process
+        # The interpreter empties this module at its end.
+        return os is not None and os.getpid() == self._process
 
     @property
     def is_member(self) -> bool:
@@ -268,8 +269,7 @@ class Team:
         return True
 
     def __del__(self) -> None:
-        # Construction may have failed, or the interpreter have emptied this module.
-        if hasattr(self, "_threads") and os is not None:
+        if hasattr(self, "_threads"):  # else construction has failed
             (self.stop if self._grace is not None else self.close)()
 
 

@@ -167,7 +167,7 @@ def test_arrays_at_the_interpreters_end():
         atexit.register(lambda: np.ones(10))
 
         class Late:
-            def __del__(self):
+            def __del__(self, np=np):
                 self.array = np.ones(1000)
 
         late = Late()

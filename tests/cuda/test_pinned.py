@@ -43,6 +43,7 @@ def test_it_is_the_cpus(gpu):
 
 
 def test_limits_trimming_and_refusals(gpu):
+    before = 0 if gpu is None else gpu.host_held
     with ndx.use("pinned", limit="4MiB") as backend:
         x = ndx.zeros(3 * MIB, dtype="int8")
         assert not np.asarray(x).any()
@@ -55,7 +56,7 @@ def test_limits_trimming_and_refusals(gpu):
     info = backend.memory_info()
     assert info[1] >= info[0] > 0
     if gpu is not None:
-        assert gpu.host_held == 0
+        assert gpu.host_held == before
         with (
             ndx.use("pinned"),
             pytest.raises(ndx.OutOfMemoryError, match="'pinned' can't allocate"),

@@ -328,7 +328,9 @@ class Player:
 
     def collect(self, family):
         """Collect cycles, or give memory back."""
-        self.rng.choice([gc.collect, ndx.memory.empty_cache, self.shared.limited.trim])()
+        self.rng.choice(
+            [gc.collect, ndx.memory.empty_cache, self.shared.limited.trim]
+        )()
 
 
 def within(player, family):

@@ -348,7 +348,9 @@ def test_limits_that_move_hold_for_threads():
                 kept.clear()
                 continue
             held, limit = backend.stats()["reserved_bytes"], backend.limit
-            if limit is not None and held > limit and version[0] == before:
+            # An odd version: the limit is being changed.
+            same = version[0] == before and before % 2 == 0
+            if limit is not None and held > limit and same:
                 failures.append((held, limit))
             if len(kept) > 10:
                 del kept[:: int(rng.integers(1, 4))]
