@@ -625,8 +625,12 @@ cdef Export *export_array(BaseArray x) except NULL:
     own_block(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
-    # The offset of an array without elements may lie beyond the block.
-    low, high = (0, 0) if low == high else (x.offset + low, x.offset + high)
+    if low == high:
+        # The offset of an array without elements may lie beyond the block.
+        low = high = 0
+    else:
+        low += x.offset
+        high += x.offset
     if not NDX_FREE_THREADED:
         return export_new(x.block, low, high)
     # A scope that another thread ends now sees the pin, or is seen.
