@@ -9,6 +9,7 @@ If that is impossible, the function is called as it is.
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
@@ -78,6 +79,12 @@ cdef extern from *:
     void measure_recursion "ndx_measure_recursion"()
 
 measure_recursion()
+
+cdef extern from "ndx/internal/free_threading.h":
+    enum:
+        NDX_SHARDS
+    int ndx_shard() noexcept
+    void ndx_share(object x) noexcept
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
@@ -158,6 +165,17 @@ cdef class Known:
     cdef bint takes              # whether a program takes arguments from outside
 
 
+@cython.final
+cdef class Shard:
+    """What the threads of one shard know of a fused function.
+
+    Without a GIL threads that shared it would wait for one another, to count references
+    to its entries and programs. So each shard records for itself.
+    """
+
+    cdef Known known             # by `now` and `replace` alone
+
+
 cdef Known new_known(list entries, dict canonical, dict seen, bint takes):
     cdef Known made = Known.__new__(Known)
     made.entries = entries
@@ -165,6 +183,24 @@ cdef Known new_known(list entries, dict canonical, dict seen, bint takes):
     made.seen = seen
     made.takes = takes
     return made
+
+
+cdef inline Known now(Shard shard):
+    """Return what is known; without a GIL another thread may replace it."""
+    cdef Known known
+    with cython.critical_section(shard):
+        known = shard.known
+    return known
+
+
+cdef bint replace(Shard shard, Known known, Known other) except -1:
+    """Replace what is known, unless another thread has done so."""
+    with cython.critical_section(shard):
+        if shard.known is not known:
+            return False
+        # What was known goes after the section.
+        known, shard.known = shard.known, other
+    return True
 
 
 cdef uint64_t hash_of(const Words *found) noexcept:
@@ -190,7 +226,7 @@ cdef class FusedFunction:
 
     cdef Vectorcall vectorcall
     cdef readonly object _function
-    cdef Known known             # by `now` and `replace` alone
+    cdef tuple shards
     cdef uint64_t by_value       # bits of floats on which the recording depended
     cdef Py_ssize_t signatures
     cdef Py_ssize_t cleared      # how often
@@ -201,7 +237,9 @@ cdef class FusedFunction:
     def __cinit__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.vectorcall = <Vectorcall><void *>call_fused
-        self.known = new_known([], {}, {}, False)
+        self.shards = tuple([Shard() for _ in range(NDX_SHARDS)])
+        self.clear()
+        ndx_share(self)
         # Callable objects have no name of their own.
         self.__qualname__ = type(function).__qualname__
         functools.update_wrapper(self, function)
@@ -223,32 +261,32 @@ cdef class FusedFunction:
         """Return a text: the signatures met, and how each is computed, or why not."""
         from ndx._fusing.explaining import explain
 
-        return explain(self.__qualname__, list(self.now().entries), self.unfit)
+        return explain(self.__qualname__, self.entries(), self.unfit)
+
+    cdef list entries(self):
+        """Return the entries of all shards: each signature as the first one has it."""
+        cdef Shard shard
+        cdef Entry entry
+        cdef list found = []
+        cdef set met = set()
+        for shard in self.shards:
+            before = frozenset(met)
+            for entry in now(shard).entries:
+                met.add(entry.words)
+                if entry.words not in before:
+                    found.append(entry)
+        return found
 
     def clear(self) -> None:
         """Forget all recordings."""
-        cdef Known known = new_known([], {}, {}, False)
+        cdef Shard shard
         with cython.critical_section(self):
-            known, self.known = self.known, known
             self.by_value = 0
             self.signatures = 0
             self.cleared += 1
-
-    cdef inline Known now(self):
-        """Return what is known; without a GIL another thread may replace it."""
-        cdef Known known
-        with cython.critical_section(self):
-            known = self.known
-        return known
-
-    cdef bint replace(self, Known known, Known other) except -1:
-        """Replace what is known, unless another thread has done so."""
-        with cython.critical_section(self):
-            if self.known is not known:
-                return False
-            # What was known goes after the section.
-            known, self.known = self.known, other
-        return True
+        for shard in self.shards:
+            while not replace(shard, now(shard), new_known([], {}, {}, False)):
+                pass
 
     cdef int describe(self, Words *found, PyObject **args, Py_ssize_t count,
                       PyObject *names, dict canonical, list owned, list kept,
@@ -332,8 +370,12 @@ cdef class FusedFunction:
                 classes.append(kind)
         return 0
 
-    cdef Entry find(self, Known known, Words *found, uint64_t hash, PyObject **args,
-                    list owned):
+    cdef inline Shard shard(self):
+        """Return the shard of this thread."""
+        return <Shard>PyTuple_GET_ITEM(self.shards, ndx_shard())
+
+    cdef Entry find(self, Shard shard, Known known, Words *found, uint64_t hash,
+                    PyObject **args, list owned):
         """Return the entry of a signature whose guards hold."""
         cdef Entry entry
         cdef list entries = known.entries
@@ -349,7 +391,7 @@ cdef class FusedFunction:
                 if i > 4:
                     moved = [
                         entry, *[other for other in entries if other is not entry]]
-                    self.replace(known, new_known(
+                    replace(shard, known, new_known(
                         moved, known.canonical, known.seen, known.takes))
                 return entry
         return None
@@ -360,7 +402,7 @@ cdef class FusedFunction:
         Recording takes longer than a few operations, and each call may differ, in its
         arguments or in what it reads from outside.
         """
-        cdef Known known = self.now()
+        cdef Known known = now(self.shard())
         cdef Py_ssize_t met
         cdef int others = 0
         cdef Entry entry
@@ -424,12 +466,13 @@ cdef class FusedFunction:
 
     cdef int keep(self, Entry entry, Py_ssize_t cleared) except -1:
         """Keep an entry, and not too many of its signature, unless `clear` came."""
+        cdef Shard shard = self.shard()
         cdef Known known
         cdef Entry other
         cdef list entries
         cdef int same
         while True:
-            known = self.now()
+            known = now(shard)
             entries = [entry]
             same = 1
             for other in known.entries:
@@ -440,7 +483,7 @@ cdef class FusedFunction:
                 entries.append(other)
             if self.cleared != cleared:
                 return 0
-            if self.replace(known, new_known(
+            if replace(shard, known, new_known(
                     entries[:PROGRAMS], known.canonical, known.seen,
                     known.takes or entry.guards.takes)):
                 self.signatures += 1
@@ -473,15 +516,16 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     cdef Py_ssize_t count = ndx_count(nargsf)
     cdef Entry entry = None
     cdef Words found
-    cdef Known known = fused.now()
+    cdef Shard shard = fused.shard()
+    cdef Known known = now(shard)
     cdef list owned
     cdef int hindrance
     cdef bint too_deep = False
     cdef Py_ssize_t i
     if len(known.canonical) >= SEEN:
         # A new one: other threads may be describing their calls by the old one.
-        fused.replace(known, new_known(known.entries, {}, known.seen, known.takes))
-        known = fused.now()
+        replace(shard, known, new_known(known.entries, {}, known.seen, known.takes))
+        known = now(shard)
     # Keeps arrays and floats alive that the caller does not.
     owned = [] if names != NULL or known.takes else None
     if owned is None:
@@ -491,7 +535,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
                 break
     fused.describe(&found, args, count, names, known.canonical, owned, None, None)
     if found.fits:
-        entry = fused.find(known, &found, hash_of(&found), args, owned)
+        entry = fused.find(shard, known, &found, hash_of(&found), args, owned)
         if entry is None and not getattr(of_thread, "too_deep", False):
             owned = [] if owned is None else owned
             entry = fused.learn(&found, args, count, names, known.canonical, owned)

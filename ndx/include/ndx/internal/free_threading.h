@@ -64,6 +64,16 @@ static inline void ndx_keep_for_ever(PyObject *object) {
     Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
 }
 
+/* Likewise for what lasts about as long as a function: CPython 3.13 keeps functions for
+ * ever, later ones do not count references to them from frames. */
+static inline void ndx_share(PyObject *object) {
+#if PY_VERSION_HEX >= 0x030E0000
+    PyUnstable_Object_EnableDeferredRefcount(object);
+#else
+    ndx_keep_for_ever(object);
+#endif
+}
+
 static inline void ndx_stripe_lock(int stripe) {
     ndx_lock_acquire(&ndx_stripes[stripe].lock);
 }
@@ -82,6 +92,7 @@ static inline int ndx_shard(void) { return 0; }
 #define ndx_swap(word, from, to) (*(word) == (from) && ((*(word) = (to)), 1))
 
 static inline void ndx_keep_for_ever(PyObject *object) { (void)object; }
+static inline void ndx_share(PyObject *object) { (void)object; }
 static inline void ndx_stripe_lock(int stripe) { (void)stripe; }
 static inline void ndx_stripe_unlock(int stripe) { (void)stripe; }
 #endif
