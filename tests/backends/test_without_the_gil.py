@@ -23,6 +23,29 @@ PROGRAMS = {
         assert stats["allocated_bytes"] == stats["allocated_count"] == 0
         assert stats["total_allocations"] == 6 * ROUNDS
     """,
+    "a limit is exact": """
+    import random
+    limit = 2**20
+    backend = ndx.backends.HostBackend(limit=limit)
+    refused = []
+    def work():
+        rng, kept = random.Random(threading.get_ident()), []
+        with ndx.use(backend):
+            for _ in range(ROUNDS):
+                try:
+                    kept.append(ndx.empty(rng.choice((1, 100, 900, 5000, 20000))))
+                except ndx.OutOfMemoryError:
+                    refused.append(len(kept))
+                    kept.clear()
+                if len(kept) > 12:
+                    del kept[rng.randrange(12)]
+                assert backend.stats()["reserved_bytes"] <= limit
+    run(*[work] * 8)
+    stats = backend.stats()
+    assert refused and stats["peak_reserved_bytes"] <= limit
+    assert stats["allocated_bytes"] == stats["allocated_count"] == 0
+    assert stats["total_allocations"] >= 8 * ROUNDS - len(refused)
+    """,
     "a buffer is released twice": """
     def release():
         barrier.wait()
