@@ -131,7 +131,10 @@ cdef struct Move:
     Memory memory
 
 cdef bint spill_everything = False
-cdef unsigned char next_stripe = 0   # of arenas, which share the locks in turn
+cdef extern from "ndx/internal/free_threading.h":
+    unsigned int ndx_up_arenas "ndx_up"(unsigned int *count) noexcept
+
+cdef unsigned int arenas_made = 0    # which share the stripes' locks in turn
 
 
 cdef void set_spill_everything(bint on) noexcept:
@@ -217,9 +220,7 @@ cdef class Arena(Watcher):
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1
-        global next_stripe
-        next_stripe = (next_stripe + 1) % NDX_STRIPES
-        self.stripe = next_stripe
+        self.stripe = <unsigned char>(ndx_up_arenas(&arenas_made) % NDX_STRIPES)
 
     def __dealloc__(self):
         # Every live or pinned block holds a reference to its arena: there are none

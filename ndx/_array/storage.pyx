@@ -15,9 +15,9 @@ from libc.string cimport memcpy
 from ndx._blocks.block cimport (
     IN_OBJECTS, NDX_FREE_THREADED, Block, Clock, Export, block_blank, block_decref,
     block_incref, block_is_closed, block_is_live, block_is_lost,
-    block_is_read_by_device, block_is_usable, block_leave, block_lose,
-    block_of_cell, block_origin, block_pin, block_unpin, block_wait_for_device,
-    block_wait_for_move, block_wrap, export_free, export_new,
+    block_is_read_by_device, block_is_usable, block_is_used, block_leave,
+    block_lose, block_of_cell, block_origin, block_pin, block_unpin,
+    block_wait_for_device, block_wait_for_move, block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
@@ -252,7 +252,7 @@ cdef void array_dealloc(PyObject *self) noexcept:
     if (<BaseArray>self).own_export != NULL:
         export_free((<BaseArray>self).own_export)
     if (<BaseArray>self).block != number_block and (<BaseArray>self).block != NULL:
-        if is_in_object(<BaseArray>self):
+        if not NDX_FREE_THREADED and is_in_object(<BaseArray>self):
             block_leave((<BaseArray>self).block, data_of(<BaseArray>self),
                         block_nbytes(<BaseArray>self))
         block_decref((<BaseArray>self).block)
@@ -662,7 +662,7 @@ cdef object numpy_view(BaseArray x):
 
 cdef object transient_view(BaseArray x):
     """Return a NumPy array over `x`; `x` must stay held while the result lives."""
-    ndx_require(x.block.pins > 0 or x.block.exports != NULL,
+    ndx_require(block_is_used(x.block),
                 "an array that NumPy sees is not held")
     return make_numpy(
         &PyArray_Type, x.ndim, x.shape, typenum_of[x.dtype], x.strides, data_of(x), 0,

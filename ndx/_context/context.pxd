@@ -77,12 +77,16 @@ cdef struct Late:
 
 cdef Late late
 
+cdef extern from "ndx/internal/free_threading.h":
+    bint ndx_load_flag "ndx_load"(const bint *flag) noexcept
+    void ndx_store_flag "ndx_store"(bint *flag, bint value) noexcept
+
 cdef inline Context top_context():
     """Return the current context, once all scopes here that were left have ended.
 
     Without a GIL only its own thread ends a scope, as long as it runs.
     """
-    if NDX_FREE_THREADED and late.any:
+    if NDX_FREE_THREADED and ndx_load_flag(&late.any):
         late.end()
     return last_context()
 

@@ -11,7 +11,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
-    Context, Entry, Scope, backend_of, before, is_here, last_context, late, top_context,
+    Context, Entry, Scope, backend_of, before, is_here, last_context, late,
+    ndx_store_flag, top_context,
     variable,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
@@ -106,6 +107,9 @@ read_rules()
 
 
 # ------------------------------------------------------------------------ entering
+
+cdef extern from "ndx/internal/free_threading.h":
+    uint64_t ndx_up_serial "ndx_up"(uint64_t *count) noexcept
 
 # Number of entries made so far.
 cdef uint64_t made = 0
@@ -207,10 +211,10 @@ cdef int end_late() except -1:
             left_elsewhere.remove(entry)
             if entry.context is not None:
                 obey(entry.scope, entry, event)
-    late.any = False
+    ndx_store_flag(&late.any, False)
     if left_elsewhere:
         # Another thread may have added one.
-        late.any = True
+        ndx_store_flag(&late.any, True)
     return 0
 
 
@@ -220,9 +224,7 @@ late.end = end_late
 cdef inline void add_entry(Context context, Entry entry, Scope owner,
                            const Here *here) noexcept:
     """Record the frame and thread that enter, and add the entry to the scope's list."""
-    global made
-    made += 1
-    entry.serial = made
+    entry.serial = ndx_up_serial(&made)
     entry.frame = here.frame
     entry.code = here.code
     entry.thread = here.thread
@@ -304,7 +306,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
             if not may_end(entry, False):
                 return obey(scope, entry, event)
             left_elsewhere.append(entry)
-            late.any = True
+            ndx_store_flag(&late.any, True)
             return 0
         if event == INHERIT and not take(entry):
             return 0

@@ -924,14 +924,18 @@ def held_arenas() -> list[Any]:
     cdef Workspace workspace
     cdef Arena arena
     cdef list found = []
+    cdef bint idle
     for workspace in members(all_workspaces):
         for arena in workspace.slots.all():
-            if arena.size:
-                found.append(HeldArena(
-                    workspace.name, innermost(arena.owning_backend()), arena.size,
-                    workspace.depth > 0,
-                    not workspace.busy and is_idle(workspace, arena),
-                    releaser(workspace, arena)))
+            if not arena.size:
+                continue
+            idle = False
+            if try_claim(workspace):
+                idle = is_idle(workspace, arena)
+                unclaim(workspace)
+            found.append(HeldArena(
+                workspace.name, innermost(arena.owning_backend()), arena.size,
+                workspace.depth > 0, idle, releaser(workspace, arena)))
     return found
 
 

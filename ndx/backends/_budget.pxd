@@ -1,5 +1,11 @@
 from libc.stdint cimport uint64_t
 
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    bint ndx_load_flag "ndx_load"(const bint *flag)
+    void ndx_store_flag "ndx_store"(bint *flag, bint value)
+    uint64_t ndx_load_time "ndx_load"(const uint64_t *time)
+    void ndx_store_time "ndx_store"(uint64_t *time, uint64_t value)
+
 cdef enum:
     SOME = 16                    # requests, of which one reads the clock in fast loops
 
@@ -21,8 +27,9 @@ cdef inline bint watch_is_due(uint64_t count) noexcept nogil:
     Reading the clock takes as long as half of a small request. So requests that follow
     each other fast read it only now and then.
     """
-    return watch.on and (watch.over or watch.slow or count % SOME == 0) and \
-        watch_has_come()
+    return ndx_load_flag(&watch.on) and (
+        ndx_load_flag(&watch.over) or ndx_load_flag(&watch.slow)
+        or count % SOME == 0) and watch_has_come()
 
 cdef bint watch_has_come() noexcept nogil
 cdef void watch_begin(uint64_t next_look) noexcept nogil

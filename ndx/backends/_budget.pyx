@@ -64,16 +64,18 @@ cdef bint watch_has_come() noexcept nogil:
     """Read the clock; return whether the pools are due for a look."""
     cdef uint64_t now = ndx_milliseconds()
     # Without a lock: at worst one request more or less reads the clock.
-    watch.slow = now - watch.last >= (PAUSE if watch.slow else <uint64_t>SOME * PAUSE)
-    watch.last = now
-    return watch.over or now >= watch.next
+    ndx_store_flag(&watch.slow, now - ndx_load_time(&watch.last) >= (
+        PAUSE if ndx_load_flag(&watch.slow) else <uint64_t>SOME * PAUSE))
+    ndx_store_time(&watch.last, now)
+    return ndx_load_flag(&watch.over) or now >= ndx_load_time(&watch.next)
 
 
 cdef void watch_begin(uint64_t next_look) noexcept nogil:
     """Let requests read the clock; the pools are looked at by `next_look`."""
     ndx_lock_acquire(&lock)
-    watch.on = watch.slow = True
-    watch.next = min(watch.next, next_look)
+    ndx_store_flag(&watch.on, True)
+    ndx_store_flag(&watch.slow, True)
+    ndx_store_time(&watch.next, min(watch.next, next_look))
     ndx_lock_release(&lock)
 
 
@@ -83,7 +85,7 @@ cdef bint watch_claim(uint64_t now) noexcept nogil:
     ndx_lock_acquire(&lock)
     due = watch.on and now >= watch.next
     if due:
-        watch.next = now + KNOWN_FOR
+        ndx_store_time(&watch.next, now + KNOWN_FOR)
     ndx_lock_release(&lock)
     return due
 
@@ -92,17 +94,17 @@ cdef void watch_go_on(bint needed, uint64_t next_look) noexcept nogil:
     """Set the time of the next look at the pools, and whether any pool needs one."""
     ndx_lock_acquire(&lock)
     if resident_limit == <size_t>-1:
-        watch.on = needed or watch.over
-        watch.next = next_look
+        ndx_store_flag(&watch.on, needed or watch.over)
+        ndx_store_time(&watch.next, next_look)
     ndx_lock_release(&lock)
 
 
 cdef void note_excess() noexcept nogil:
     """Note whether more is held than a limit allows; the caller has the lock."""
-    watch.over = held > limit or (
-        resident_limit != <size_t>-1 and known_present() > resident_limit)
+    ndx_store_flag(&watch.over, held > limit or (
+        resident_limit != <size_t>-1 and known_present() > resident_limit))
     if watch.over or resident_limit != <size_t>-1:
-        watch.on = True
+        ndx_store_flag(&watch.on, True)
 
 
 cdef bint budget_is_lazy() noexcept nogil:
@@ -266,7 +268,11 @@ cdef size_t gpu_short(int gpu, size_t nbytes) noexcept nogil:
 
 cdef size_t space_share(size_t extent) noexcept nogil:
     """Return how much address space to reserve for a segment that asks for `extent`."""
-    return min(extent, max(SPACE // (segments + 1), min(extent, <size_t>LEAST_SPACE)))
+    cdef size_t share
+    ndx_lock_acquire(&lock)
+    share = SPACE // (segments + 1)
+    ndx_lock_release(&lock)
+    return min(extent, max(share, min(extent, <size_t>LEAST_SPACE)))
 
 
 cdef void space_take() noexcept nogil:

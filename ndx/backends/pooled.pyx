@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
-from ndx.backends._budget cimport budget_short, watch, watch_is_due
+from ndx.backends._budget cimport budget_short, ndx_load_flag, watch, watch_is_due
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.report cimport (
@@ -254,7 +254,7 @@ cdef class PooledBackend(Backend):
         """Give back idle memory above a limit that was lowered meanwhile."""
         cdef size_t reserved = ndx_load(&self.pool.counters.reserved)
         cdef size_t most = min(reserved, ndx_load(&self.pool.limit))
-        if watch.over and self.pool.source.budgeted:
+        if ndx_load_flag(&watch.over) and self.pool.source.budgeted:
             most -= min(most, budget_short(0))
         if reserved > most:
             pool_trim(self.pool, most, FOR_EVER)

@@ -23,7 +23,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from ndx.backends._budget cimport (
-    budget_lock, budget_look, budget_unlock, space_share, watch, watch_begin,
+    budget_lock, budget_look, budget_unlock, ndx_load_flag, ndx_load_time,
+    ndx_store_flag, space_share, watch, watch_begin,
 )
 from ndx.backends._pool.index cimport (
     BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search, ndx_highest_bit,
@@ -180,7 +181,8 @@ cdef class Pool(PoolStore):
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
         """Give a block of at least `nbytes`; or return why not, changing nothing."""
-        cdef PoolBlock *block = NULL if watch.over else quick_take(self, nbytes)
+        cdef PoolBlock *block = NULL if ndx_load_flag(&watch.over) \
+            else quick_take(self, nbytes)
         if block == NULL:
             if self.quick_max and shelf_of(self) == NULL:
                 # Without one, for want of memory, requests are as right, but slower.
@@ -382,10 +384,11 @@ cdef class Pool(PoolStore):
     cdef void note_idle(self, uint64_t now) noexcept nogil:
         """Let requests read the clock if much is idle; the caller has just read it."""
         cdef uint64_t next_look = now + self.look_period()
-        if self.idle() > QUICK_SHARE and (not watch.on or watch.next > next_look):
+        if self.idle() > QUICK_SHARE and (
+                not ndx_load_flag(&watch.on) or ndx_load_time(&watch.next) > next_look):
             watch_begin(next_look)
         # The next request finds out whether requests are slow from now on.
-        watch.slow = True
+        ndx_store_flag(&watch.slow, True)
 
     cdef uint64_t look_period(self) noexcept nogil:
         """Return the milliseconds between two looks at the pool."""

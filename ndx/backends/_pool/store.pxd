@@ -87,6 +87,10 @@ cdef struct PoolShelf:
     size_t quick_nbytes
     PoolBlock *quick[QUICK_LISTS]
 
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    PoolShelf *ndx_get_shelf "ndx_get"(PoolShelf *const *shelf)
+    void ndx_set_shelf "ndx_set"(PoolShelf **shelf, PoolShelf *value)
+
 # Counters in addition to those of every backend.
 cdef struct PoolCounters:
     size_t rounded               # bytes of USED blocks and of small arrays' room
@@ -179,7 +183,7 @@ cdef class PoolStore:
 
 cdef inline PoolShelf *shelf_of(PoolStore self) noexcept nogil:
     """Return the shelf of this thread; NULL: it has none yet."""
-    return self.shelves[ndx_shard()]
+    return ndx_get_shelf(&self.shelves[ndx_shard()])
 
 
 cdef inline uint64_t requests_of(PoolStore self) noexcept nogil:

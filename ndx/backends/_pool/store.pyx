@@ -8,8 +8,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
 from ndx.backends._budget cimport (
-    budget_arrive, budget_give, budget_take, gpu_give, gpu_short, gpu_take, space_give,
-    space_take, watch,
+    budget_arrive, budget_give, budget_take, gpu_give, gpu_short, gpu_take,
+    ndx_load_flag, space_give, space_take, watch,
 )
 from ndx.backends._pool.index cimport (
     BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, copy_block,
@@ -118,7 +118,7 @@ cdef class PoolStore:
         cdef int shard = ndx_shard()
         ndx_lock_acquire(&self.lock)
         if self.shelves[shard] == NULL:
-            ndx_store(<size_t *>&self.shelves[shard], <size_t>shelf)
+            ndx_set_shelf(&self.shelves[shard], shelf)
             shelf = NULL
         ndx_lock_release(&self.lock)
         free(shelf)
@@ -163,10 +163,12 @@ cdef class PoolStore:
     cdef size_t shelved(self) noexcept nogil:
         """Return the bytes on all shelves; also without the lock, then about."""
         cdef size_t nbytes = 0
+        cdef PoolShelf *shelf
         cdef int shard
         for shard in range(NDX_SHARDS):
-            if self.shelves[shard] != NULL:
-                nbytes += ndx_load(&self.shelves[shard].idle)
+            shelf = ndx_get_shelf(&self.shelves[shard])
+            if shelf != NULL:
+                nbytes += ndx_load(&shelf.idle)
         return nbytes
 
     cdef size_t in_use(self) noexcept nogil:
@@ -363,7 +365,7 @@ cdef class PoolStore:
         """
         if self.counters.reserved > self.limit:
             return OWN_LIMIT
-        if watch.over and self.source.budgeted:
+        if ndx_load_flag(&watch.over) and self.source.budgeted:
             return PROCESS_LIMIT
         if self.source.gpu and gpu_short(self.source.gpu, 0):
             return DEVICE_LIMIT
