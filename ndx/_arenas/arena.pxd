@@ -52,6 +52,7 @@ cdef class Arena(Watcher):
     cdef int prepare(self) except -1
     cdef void begin(self) noexcept
     cdef int finish(self) except -1
+    cdef bint has_no_pinned(self) noexcept
     cdef int expire(self, Backend outside) except -1
     cdef int move_out(self, Block **blocks, Py_ssize_t count,
                       Backend outside) except -1

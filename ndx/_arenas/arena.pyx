@@ -286,6 +286,14 @@ cdef class Arena(Watcher):
             ndx_stripe_unlock(self.stripe)
         return 0
 
+    cdef bint has_no_pinned(self) noexcept:
+        """Whether no retired block is still used."""
+        cdef bint found
+        ndx_stripe_lock(self.stripe)
+        found = self.pinned_count == 0
+        ndx_stripe_unlock(self.stripe)
+        return found
+
     cdef int expire(self, Backend outside) except -1:
         """Let all blocks of the cycle go stale, and take their memory back.
 

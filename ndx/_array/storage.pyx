@@ -662,7 +662,7 @@ cdef object numpy_view(BaseArray x):
 
 cdef object transient_view(BaseArray x):
     """Return a NumPy array over `x`; `x` must stay held while the result lives."""
-    ndx_require(block_is_used(x.block),
+    ndx_require(NDX_FREE_THREADED or block_is_used(x.block),
                 "an array that NumPy sees is not held")
     return make_numpy(
         &PyArray_Type, x.ndim, x.shape, typenum_of[x.dtype], x.strides, data_of(x), 0,

@@ -84,6 +84,8 @@ cdef extern from "ndx/internal/free_threading.h":
     enum:
         NDX_SHARDS
     int ndx_shard() noexcept
+    Py_ssize_t ndx_up_count "ndx_up"(Py_ssize_t *count) noexcept
+    Py_ssize_t ndx_get_count "ndx_get"(const Py_ssize_t *count) noexcept
     void ndx_share(object x) noexcept
 
 cdef extern from "ndx/internal/vectorcall.h":
@@ -406,7 +408,7 @@ cdef class FusedFunction:
         cdef Py_ssize_t met
         cdef int others = 0
         cdef Entry entry
-        if self.signatures < AT_ONCE:
+        if ndx_get_count(&self.signatures) < AT_ONCE:
             return False
         if len(known.seen) >= SEEN:
             known.seen.clear()
@@ -486,7 +488,7 @@ cdef class FusedFunction:
             if replace(shard, known, new_known(
                     entries[:PROGRAMS], known.canonical, known.seen,
                     known.takes or entry.guards.takes)):
-                self.signatures += 1
+                ndx_up_count(&self.signatures)
                 return 0
 
 
@@ -556,7 +558,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
                 return entry.run_on_device(&found)
             entry.hindered[<int>OVERLAP] += 1
     else:
-        fused.unfit += 1
+        ndx_up_count(&fused.unfit)
     # A fused function may call itself, and fuse a fused function.
     enter_recursion(" while calling a fused function")
     try:

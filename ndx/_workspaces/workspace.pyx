@@ -914,7 +914,7 @@ cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
     graph may write to an arena at any time. An arena in a file has content.
     """
     return workspace.depth == 0 and arena.size != 0 and not arena.used \
-        and arena.pinned_count == 0 and arena.counts.cycles > 0 \
+        and arena.has_no_pinned() and arena.counts.cycles > 0 \
         and not arena.backend.device_number and arena.mirror is None \
         and arena.home is arena.backend
 
