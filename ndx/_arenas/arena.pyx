@@ -26,7 +26,7 @@ from ndx._blocks.block cimport (
     block_decref, block_hide, block_incref, block_is_used, block_lock, block_memory,
     block_pin, block_purge, block_serial, block_set_device, block_set_free,
     block_take_memory, block_take_out, block_unlock, block_unpin, give_back, mark_cycle,
-    ndx_down_pins, ndx_get_refs, ndx_set_clock, ndx_set_flag, ndx_set_time,
+    ndx_down_pins, ndx_get_pins, ndx_get_refs, ndx_set_clock, ndx_set_flag, ndx_set_time,
     ndx_stripe_lock, ndx_stripe_unlock, note_moved, observers,
 )
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
@@ -828,7 +828,7 @@ cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
         # Spilled blocks have memory of their own.
         if arena.holds(block):
             base = block.ptr - arena.chunk.ptr
-            if block.pins > 0 or block.kept:
+            if ndx_get_pins(&block.pins) > 0 or block.kept:
                 out[count].low = base
                 out[count].high = base + lines(arena, block.nbytes)
                 count += 1
@@ -852,7 +852,7 @@ cdef size_t pinned_bytes(Arena arena) noexcept:
     ndx_stripe_lock(arena.stripe)
     block = arena.pinned.next
     while block != &arena.pinned:
-        if block.pins > 0 or block.kept or not arena.holds(block):
+        if ndx_get_pins(&block.pins) > 0 or block.kept or not arena.holds(block):
             total += lines(arena, block.nbytes) - block_memory(block).purged
         else:
             export = block.exports

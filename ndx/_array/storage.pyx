@@ -330,11 +330,14 @@ cdef Block *own_block(BaseArray x) except NULL:
         return before
     block = cell_of(x, before.backend)
     block.readonly = before.readonly
-    x.block = block
-    x.offset = 0
-    if before != number_block:
-        block_decref(before)
-    return block
+    with cython.critical_section(x):
+        if x.block == before:
+            x.offset = 0
+            x.block, block = block, before
+    # What the array does not have: another thread may have been first.
+    if block != number_block:
+        block_decref(block)
+    return x.block
 
 
 cdef int set_layout(BaseArray x) except -1:

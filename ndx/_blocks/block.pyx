@@ -316,7 +316,7 @@ cdef int ending_of(Block *block) noexcept:
 
 cdef void block_take_out(Block *block, Taken *taken) noexcept:
     """Take what a block holds out of it, to be given back without the lock."""
-    ndx_require(block.pins == 0, "the memory of a pinned block goes back")
+    ndx_require(ndx_get_pins(&block.pins) == 0, "the memory of a pinned block goes back")
     taken.memory = block_memory(block)
     taken.backend = block.backend
     taken.memory_owner = block.memory_owner
@@ -397,13 +397,13 @@ cdef const uint64_t *block_hide(Block *block) noexcept:
 
 cdef void block_wait_for_move(Block *block) noexcept:
     """Wait until a block that another thread moves has arrived."""
-    if NDX_FREE_THREADED and block.now == &moving:
+    if NDX_FREE_THREADED and ndx_get_clock(&block.now) == &moving:
         block_lock(block)
         block_unlock(block)
 
 
 cdef bint block_is_closed(Block *block) noexcept:
-    return block.now == &closed
+    return ndx_get_clock(&block.now) == &closed
 
 
 cdef void block_set_device(Block *block, int device) noexcept:
@@ -423,7 +423,7 @@ cdef bint block_is_usable(Block *block) noexcept:
 
 
 cdef bint block_is_read_by_device(Block *block) noexcept:
-    return block.now == &read_by_device
+    return ndx_get_clock(&block.now) == &read_by_device
 
 
 cdef bint block_set_device_reads(Block *block) noexcept:
@@ -473,7 +473,7 @@ cdef int block_close(Block *block) except -1:
     # Hidden first: an operation that begins now waits, or is seen.
     now = block_hide(block)
     if block_is_used(block):
-        computes = block.pins > 0
+        computes = ndx_get_pins(&block.pins) > 0
         ndx_set_clock(&block.now, now)
         block_unlock(block)
         raise BufferError(
@@ -519,7 +519,7 @@ cdef void block_purge(Block *block) noexcept:
     cdef size_t low = block.nbytes, high = 0
     cdef Memory memory
     # A block of no bytes has a backend, but no memory of it.
-    if block.holding != OWN_RANGE or block.pins > 0 or block_note(block) == NULL:
+    if block.holding != OWN_RANGE or ndx_get_pins(&block.pins) > 0 or block_note(block) == NULL:
         return
     while export != NULL:
         if export.low < export.high:

@@ -10,6 +10,10 @@ cdef enum:
     UNKNOWN = -2             # a loop that was not looked for yet
 
 # The loop of one operation for one dtype of its operands.
+cdef extern from "ndx/internal/free_threading.h" nogil:
+    int ndx_get_code "ndx_get"(const int *code)
+    void ndx_set_code "ndx_set"(int *code, int value)
+
 cdef struct Loop:
     LoopFunction function    # NULL: only NumPy's public function computes it
     void *data
@@ -39,13 +43,13 @@ cdef class Ufunc:
 
 # The loop for operands of one dtype; TypeError if there is none.
 cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
-    if ufunc.loops[dtype].in_dtype < 0:
+    if ndx_get_code(&ufunc.loops[dtype].in_dtype) < 0:
         ufunc.require(dtype)
     return &ufunc.loops[dtype]
 
 # The same; its `in_dtype` is -1 if there is none.
 cdef inline const Loop *any_loop(Ufunc ufunc, int dtype) except NULL:
-    if ufunc.loops[dtype].in_dtype == UNKNOWN:
+    if ndx_get_code(&ufunc.loops[dtype].in_dtype) == UNKNOWN:
         ufunc.find(dtype)
     return &ufunc.loops[dtype]
 

@@ -593,13 +593,30 @@ cdef class Ufunc:
             f"{', '.join(valid)} dtypes")
 
 
+cdef extern from "ndx/lock.h" nogil:
+    ctypedef int ndx_lock
+    void ndx_lock_acquire(ndx_lock *lock)
+    void ndx_lock_release(ndx_lock *lock)
+
+cdef ndx_lock keeping
+
+
 cdef void keep(Loop *place, const Loop *loop) noexcept:
     """Keep a loop for good, unless another thread has found it meanwhile.
 
     That one is in use, maybe without the GIL.
     """
+    ndx_lock_acquire(&keeping)
     if place.in_dtype == UNKNOWN:
-        place[0] = loop[0]
+        place.function = loop.function
+        place.data = loop.data
+        place.second_dtype = loop.second_dtype
+        place.out_dtype = loop.out_dtype
+        place.short_row = loop.short_row
+        place.sum = loop.sum
+        # Last: who sees it uses the rest.
+        ndx_set_code(&place.in_dtype, loop.in_dtype)
+    ndx_lock_release(&keeping)
 
 
 cdef int code_of(object dtype):

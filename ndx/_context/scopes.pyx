@@ -205,7 +205,7 @@ cdef int end_late() except -1:
     cdef uint64_t here = PyThreadState_GetID(PyThreadState_Get())
     for entry in list(left_elsewhere):
         event = CLOSE if entry.thread == here else INHERIT
-        if event == INHERIT and entry.context is not None and not has_ended(entry):
+        if event == INHERIT and not has_ended(entry):
             continue
         if take(entry):
             left_elsewhere.remove(entry)

@@ -86,6 +86,7 @@ cdef extern from "ndx/internal/free_threading.h":
     int ndx_shard() noexcept
     Py_ssize_t ndx_up_count "ndx_up"(Py_ssize_t *count) noexcept
     Py_ssize_t ndx_get_count "ndx_get"(const Py_ssize_t *count) noexcept
+    void ndx_set_count "ndx_set"(Py_ssize_t *count, Py_ssize_t value) noexcept
     void ndx_share(object x) noexcept
 
 cdef extern from "ndx/internal/vectorcall.h":
@@ -284,8 +285,8 @@ cdef class FusedFunction:
         cdef Shard shard
         with cython.critical_section(self):
             self.by_value = 0
-            self.signatures = 0
-            self.cleared += 1
+            ndx_set_count(&self.signatures, 0)
+            ndx_up_count(&self.cleared)
         for shard in self.shards:
             while not replace(shard, now(shard), new_known([], {}, {}, False)):
                 pass
@@ -424,7 +425,7 @@ cdef class FusedFunction:
     cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
                      PyObject *names, dict canonical, list owned):
         """Record a new signature; None: it is too early, or `clear` came meanwhile."""
-        cdef Py_ssize_t cleared = self.cleared
+        cdef Py_ssize_t cleared = ndx_get_count(&self.cleared)
         cdef Entry entry = Entry()
         cdef uint64_t hash = hash_of(found)
         cdef list classes = []
@@ -483,7 +484,7 @@ cdef class FusedFunction:
                     if same > AT_ONCE or not other.guards.alive:
                         continue
                 entries.append(other)
-            if self.cleared != cleared:
+            if ndx_get_count(&self.cleared) != cleared:
                 return 0
             if replace(shard, known, new_known(
                     entries[:PROGRAMS], known.canonical, known.seen,

@@ -670,7 +670,7 @@ cdef class Workspace(Member):
     def generation(self) -> int:
         """The generation of arrays made now; each cycle (of a slot) is a new one."""
         cdef Arena arena = self.slots.current()
-        return 0 if arena is None else arena.clock.now
+        return 0 if arena is None else ndx_get_time(&arena.clock.now)
 
     @property
     def number(self) -> int:
