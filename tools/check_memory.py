@@ -55,6 +55,7 @@ ADDRESSES = {
     "_array.storage:as_number": "copies one element; no Python runs",
     "_array.storage:cell_of": "copies a few elements; no Python runs",
     "_array.storage:numpy_view": _EXPORT,
+    "_array.storage:export_array": "pins, while the export is recorded; reads nothing",
     "_array.storage:transient_view": "its callers are listed here",
     "_array.storage:stale_error": _NOTHING_READ,
     "_array.storage:find_block_loss": _NOTHING_READ,

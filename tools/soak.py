@@ -11,7 +11,6 @@ and later ones may not grow.
 
 import argparse
 import asyncio
-import collections
 import gc
 import os
 import random
@@ -322,7 +321,7 @@ class Others:
 
     def __init__(self):
         self.begun = 0
-        self.there = collections.deque([(0.0, 0)], maxlen=200)
+        self.there = [(0.0, 0)]  # replaced, never changed: other threads read it
 
     def run(self, stop):
         """Take memory in small steps until an event is set."""
@@ -333,11 +332,11 @@ class Others:
             nbytes = rng.randrange(2 * MIB)
             self.begun += nbytes
             kept.append(np.ones(nbytes, "u1"))
-            self.there.append((time.monotonic(), self.begun))
+            self.there = [*self.there[-199:], (time.monotonic(), self.begun)]
 
     def since(self, moment):
         """Return at most how many bytes have come since a moment."""
-        earlier = [total for at, total in self.there.copy() if at <= moment]
+        earlier = [total for at, total in self.there if at <= moment]
         return self.begun - max(earlier, default=0)
 
 

@@ -22,12 +22,13 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._blocks.block cimport (
-    NDX_STRIPES, Block, BlockParent, Clock, Export, Taken, allocate_memory, block_blank,
-    block_decref, block_hide, block_incref, block_is_used, block_lock, block_memory,
-    block_pin, block_purge, block_serial, block_set_device, block_set_free,
-    block_take_memory, block_take_out, block_unlock, block_unpin, give_back, mark_cycle,
-    ndx_down_pins, ndx_get_pins, ndx_get_refs, ndx_set_clock, ndx_set_flag, ndx_set_time,
-    ndx_stripe_lock, ndx_stripe_unlock, note_moved, observers,
+    NDX_STRIPES, Block, BlockParent, Clock, Export, Taken, allocate_memory,
+    block_blank, block_decref, block_hide, block_incref, block_is_used, block_lock,
+    block_memory, block_pin, block_purge, block_serial, block_set_device,
+    block_set_free, block_take_memory, block_take_out, block_unlock, block_unpin,
+    give_back, mark_cycle, ndx_down_pins, ndx_get_pins, ndx_get_refs, ndx_set_clock,
+    ndx_set_flag, ndx_set_time, ndx_stripe_lock, ndx_stripe_unlock, note_moved,
+    observers,
 )
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace

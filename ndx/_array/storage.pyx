@@ -449,8 +449,14 @@ cdef BaseArray as_number(BaseArray x):
     if holds_number(x) or x.ndim or x.block.device:
         return x
     number = new_number(x.dtype)
-    require_live(x)
-    memcpy(number.dims, data_of(x), itemsize_of[x.dtype])
+    if NDX_FREE_THREADED:
+        block_pin(x.block)
+    try:
+        require_live(x)
+        memcpy(number.dims, data_of(x), itemsize_of[x.dtype])
+    finally:
+        if NDX_FREE_THREADED:
+            block_unpin(x.block)
     require_intact_file(x)
     return number
 

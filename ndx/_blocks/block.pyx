@@ -316,7 +316,8 @@ cdef int ending_of(Block *block) noexcept:
 
 cdef void block_take_out(Block *block, Taken *taken) noexcept:
     """Take what a block holds out of it, to be given back without the lock."""
-    ndx_require(ndx_get_pins(&block.pins) == 0, "the memory of a pinned block goes back")
+    ndx_require(ndx_get_pins(&block.pins) == 0,
+                "the memory of a pinned block goes back")
     taken.memory = block_memory(block)
     taken.backend = block.backend
     taken.memory_owner = block.memory_owner
@@ -519,7 +520,8 @@ cdef void block_purge(Block *block) noexcept:
     cdef size_t low = block.nbytes, high = 0
     cdef Memory memory
     # A block of no bytes has a backend, but no memory of it.
-    if block.holding != OWN_RANGE or ndx_get_pins(&block.pins) > 0 or block_note(block) == NULL:
+    if block.holding != OWN_RANGE or ndx_get_pins(&block.pins) > 0 \
+            or block_note(block) == NULL:
         return
     while export != NULL:
         if export.low < export.high:

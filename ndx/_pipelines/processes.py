@@ -99,7 +99,8 @@ class Processes:
 
     def close(self) -> None:
         """End the processes that have no thread (any more)."""
-        if os.getpid() != self._process:
+        # The interpreter empties this module at its end.
+        if os is None or os.getpid() != self._process:
             return
         for child in self._children:
             child.end()

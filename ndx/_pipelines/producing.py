@@ -500,6 +500,8 @@ class DirectMaker(Maker):
         """Close the source's iterator, if it was made for this epoch."""
         epoch.cancel()
         iterator, epoch.iterator = epoch.iterator, None
+        if close_iterator is None:
+            return  # the interpreter has emptied this module, at its end
         if iterator is not None and iterator is not self.source:
             # A finalizer may call this while the source runs in the context itself.
             self.context.copy().run(close_iterator, iterator)

@@ -314,8 +314,8 @@ cdef class PooledBackend(Backend):
             if self.pool.would_hit(nbytes):
                 return
         if self.pool.source.paged and reserved > wanted:
-            ndx_store(&self.recycled, ndx_load(&self.recycled)
-                     + pool_shrink(self.pool, wanted, False))
+            wanted = pool_shrink(self.pool, wanted, False)
+            ndx_store(&self.recycled, ndx_load(&self.recycled) + wanted)
 
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
         """Give back idle memory before the pool grows into the source's reserve."""

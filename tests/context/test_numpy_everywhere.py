@@ -167,8 +167,8 @@ def test_arrays_at_the_interpreters_end():
         atexit.register(lambda: np.ones(10))
 
         class Late:
-            def __del__(self, np=np):
-                self.array = np.ones(1000)
+            def __del__(self, empty=np.empty):
+                self.array = empty(1000)
 
         late = Late()
 

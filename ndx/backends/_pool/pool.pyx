@@ -10,10 +10,10 @@ or cold (address space, that starts and ends on a page). A segment begins all co
 and grows by warming up what is asked for, so that what the pool holds is what was
 used at once, to the page; trimming turns warm blocks cold.
 
-Locks: the pool's guards everything in it but its *shelves*, from which small requests are
-served. Each has its own lock, which is taken after the pool's. With a GIL there is one
-shelf; without, threads have one each, so that they don't wait for one another. Sources
-are called, and memory is touched, without a lock; no Python runs with one.
+Locks: the pool's guards everything in it but its *shelves*, from which small requests
+are served. Each has its own lock, which is taken after the pool's. With a GIL there is
+one shelf; without, threads have one each, so that they don't wait for one another.
+Sources are called, and memory is touched, without a lock; no Python runs with one.
 """
 
 cimport cython
