@@ -145,6 +145,8 @@ cdef bint only_scalars(tuple args) except -1:
 
 
 cdef object NO_VALUE = np._NoValue
+# Each call counts references to it.
+ndx_keep_for_ever(NO_VALUE)
 
 
 cdef dict given(dict keywords):
@@ -172,6 +174,7 @@ cdef class NumPyUfunc:
     def __init__(self, ufunc: np.ufunc, str name, str module) -> None:
         self.ufunc = ufunc
         self.known = known_ufunc(ufunc)
+        ndx_keep_for_ever(self)
         describe(self, ufunc, name, module)
 
     cdef object compute(self, str method, tuple inputs, dict kwargs):
