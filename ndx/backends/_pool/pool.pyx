@@ -30,10 +30,11 @@ from ndx.backends._pool.index cimport (
     BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search, ndx_highest_bit,
 )
 from ndx.backends._pool.store cimport (
-    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
-    PoolKind, PoolShelf, PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release,
-    ndx_load, ndx_poison, ndx_require, ndx_store, ndx_unpoison, quick_give, quick_take,
-    shelf_of,
+    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT,
+    UNPOOLED, PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_load, ndx_lock,
+    ndx_lock_acquire, ndx_lock_release, ndx_poison, ndx_require, ndx_store,
+    ndx_unpoison, quick_give, quick_take, shelf_lock_too, shelf_of,
+    shelf_unlock_too, shelved_bytes,
 )
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
@@ -143,8 +144,6 @@ cdef class Pool(PoolStore):
                 self.initial = self.limit & ~(source.granularity - 1)
         if self.kind in (SPLIT, ARENA) and not source.streams:
             self.quick_max = 65536
-            if self.add_shelf() == NULL:
-                raise MemoryError("no memory for the lists of a pool")
         for small in range(2):
             self.cold[small] = <PoolIndex *>calloc(1, sizeof(PoolIndex))
             if self.cold[small] == NULL:
@@ -379,7 +378,7 @@ cdef class Pool(PoolStore):
     cdef size_t idle(self) noexcept nogil:
         """Return the bytes that are held but not in use."""
         cdef size_t reserved = ndx_load(&self.counters.reserved)
-        return reserved - min(reserved, self.in_use())
+        return reserved - min(reserved, bytes_in_use(self))
 
     cdef void note_idle(self, uint64_t now) noexcept nogil:
         """Let requests read the clock if much is idle; the caller has just read it."""
@@ -413,9 +412,9 @@ cdef class Pool(PoolStore):
         cdef bint found = False
         ndx_lock_acquire(&self.lock)
         if nbytes <= self.quick_max and shelf != NULL:
-            ndx_lock_acquire(&shelf.lock)
+            shelf_lock_too(shelf)
             found = shelf.quick[need >> self.unit_shift] != NULL
-            ndx_lock_release(&shelf.lock)
+            shelf_unlock_too(shelf)
         found = found or self.find_warm(need, need <= self.small_max, 0) != NULL
         ndx_lock_release(&self.lock)
         return found
@@ -479,7 +478,7 @@ cdef class Pool(PoolStore):
         if grant.refusal != ALLOCATED:
             return False
         block = self.find_warm(need, small, slot)
-        if block == NULL and self.shelved() >= max(1, need // 4):
+        if block == NULL and shelved_bytes(self) >= max(1, need // 4):
             self.empty_shelves()
             block = self.find_warm(need, small, slot)
         if block == NULL:

@@ -9,8 +9,8 @@ from libc.stdlib cimport free, malloc
 from ndx.backends._pool.index cimport COLD, SHELVED, USED, PoolBlock, PoolSegment
 from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    NDX_SHARDS, NO_STREAM, PoolCounters, PoolShelf, Slab, ndx_lock_acquire,
-    ndx_lock_release,
+    NDX_SHARDS, NO_STREAM, PoolCounters, PoolShelf, Slab, bytes_in_use,
+    ndx_lock_acquire, ndx_lock_release,
 )
 from ndx.backends.base cimport CELL, CELL_UNIT
 
@@ -45,7 +45,7 @@ cdef dict pool_stats(Pool pool):
     cdef int shard
     ndx_lock_acquire(&pool.lock)
     pool.lock_shelves()
-    rounded = pool.in_use()
+    rounded = bytes_in_use(pool)
     for shard in range(NDX_SHARDS):
         shelf = pool.shelves[shard]
         if shelf == NULL:

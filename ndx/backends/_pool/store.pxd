@@ -107,6 +107,7 @@ cdef struct PoolCounters:
 cdef class PoolStore:
     cdef readonly Source source
     cdef ndx_lock lock           # guards all fields below, and all blocks
+    cdef PoolShelf first         # the shelf of the first shard
     cdef PoolShelf *shelves[NDX_SHARDS]   # NULL until a thread of that shard comes
     cdef size_t quick_max        # largest block that goes into a quick list; 0: none
     cdef size_t unit
@@ -167,12 +168,10 @@ cdef class PoolStore:
     cdef void free_block(self, PoolBlock *block, uint64_t stamp) noexcept nogil
     cdef void insert_cold(self, PoolBlock *block) noexcept nogil
     cdef void remove_cold(self, PoolBlock *block) noexcept nogil
-    cdef PoolShelf *add_shelf(self) noexcept nogil
+    cdef void add_shelf(self) noexcept nogil
     cdef void lock_shelves(self) noexcept nogil
     cdef void unlock_shelves(self) noexcept nogil
     cdef void gather(self) noexcept nogil
-    cdef size_t shelved(self) noexcept nogil
-    cdef size_t in_use(self) noexcept nogil
     cdef void empty_shelves(self) noexcept nogil
     cdef void uncount(self, PoolBlock *block) noexcept nogil
     cdef int add_segment(self, void *ptr, size_t nbytes, void *cookie, int small,
@@ -183,7 +182,29 @@ cdef class PoolStore:
 
 cdef inline PoolShelf *shelf_of(PoolStore self) noexcept nogil:
     """Return the shelf of this thread; NULL: it has none yet."""
-    return ndx_get_shelf(&self.shelves[ndx_shard()])
+    return &self.first if NDX_SHARDS == 1 else \
+        ndx_get_shelf(&self.shelves[ndx_shard()])
+
+
+# With one shard the pool's lock is the shelf's, too: then requests take one, not two.
+cdef inline void shelf_lock(PoolStore self, PoolShelf *shelf) noexcept nogil:
+    """Lock a shelf; the caller has not the pool's lock."""
+    ndx_lock_acquire(&self.lock if NDX_SHARDS == 1 else &shelf.lock)
+
+
+cdef inline void shelf_unlock(PoolStore self, PoolShelf *shelf) noexcept nogil:
+    ndx_lock_release(&self.lock if NDX_SHARDS == 1 else &shelf.lock)
+
+
+cdef inline void shelf_lock_too(PoolShelf *shelf) noexcept nogil:
+    """Lock a shelf; the caller has the pool's lock."""
+    if NDX_SHARDS > 1:
+        ndx_lock_acquire(&shelf.lock)
+
+
+cdef inline void shelf_unlock_too(PoolShelf *shelf) noexcept nogil:
+    if NDX_SHARDS > 1:
+        ndx_lock_release(&shelf.lock)
 
 
 cdef inline uint64_t requests_of(PoolStore self) noexcept nogil:
@@ -191,6 +212,24 @@ cdef inline uint64_t requests_of(PoolStore self) noexcept nogil:
     cdef PoolShelf *shelf = shelf_of(self)
     return ndx_load(<size_t *>&self.counters.allocations) + (
         0 if shelf == NULL else ndx_load(<size_t *>&shelf.allocations))
+
+
+cdef inline size_t shelved_bytes(PoolStore self) noexcept nogil:
+    """Return the bytes on all shelves; without the lock, about so many."""
+    cdef size_t nbytes = 0
+    cdef PoolShelf *shelf
+    cdef int shard
+    for shard in range(NDX_SHARDS):
+        shelf = ndx_get_shelf(&self.shelves[shard])
+        if shelf != NULL:
+            nbytes += ndx_load(&shelf.idle)
+    return nbytes
+
+
+cdef inline size_t bytes_in_use(PoolStore self) noexcept nogil:
+    """Return the bytes of blocks in use; without the lock, about so many."""
+    cdef size_t rounded = ndx_load(&self.extra.rounded)
+    return rounded - min(rounded, shelved_bytes(self))
 
 
 cdef inline bint shelf_open(PoolStore self) noexcept nogil:
@@ -225,7 +264,7 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
     if nbytes > self.quick_max or shelf == NULL:
         return NULL
     head = &shelf.quick[(nbytes + self.unit - 1) >> self.unit_shift]
-    ndx_lock_acquire(&shelf.lock)
+    shelf_lock(self, shelf)
     block = head[0]
     if block != NULL and not shelf_open(self):
         block = NULL
@@ -234,7 +273,7 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
         shelf.quick_nbytes -= block.nbytes
         block.requested = nbytes
         shelf_add(shelf, nbytes, block.nbytes)
-    ndx_lock_release(&shelf.lock)
+    shelf_unlock(self, shelf)
     if block != NULL:
         ndx_unpoison(block.ptr, nbytes)
     return block
@@ -248,9 +287,9 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
     if nbytes > self.quick_max or shelf == NULL:
         return False
     ndx_poison(block.ptr, nbytes)
-    ndx_lock_acquire(&shelf.lock)
+    shelf_lock(self, shelf)
     if shelf.quick_nbytes + nbytes > QUICK_SHARE:
-        ndx_lock_release(&shelf.lock)
+        shelf_unlock(self, shelf)
         return False
     head = &shelf.quick[nbytes >> self.unit_shift]
     shelf_remove(shelf, block.requested, nbytes)
@@ -258,7 +297,7 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
     block.requested = SHELVED
     block.next_free = head[0]
     head[0] = block
-    ndx_lock_release(&shelf.lock)
+    shelf_unlock(self, shelf)
     return True
 
 
@@ -268,13 +307,13 @@ cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     cdef bint fits
     while shelf != NULL:
-        ndx_lock_acquire(&shelf.lock)
+        shelf_lock(self, shelf)
         fits = shelf.cell_room >= units and shelf_open(self)
         if fits:
             shelf.cell_room -= units
             shelf.cells[nbytes] += 1
             shelf_add(shelf, nbytes, units * CELL_UNIT)
-        ndx_lock_release(&shelf.lock)
+        shelf_unlock(self, shelf)
         if fits or not self.add_cell_room():
             return fits
     return False
@@ -285,12 +324,12 @@ cdef inline void cell_give(PoolStore self, size_t nbytes) noexcept nogil:
     cdef PoolShelf *shelf = shelf_of(self)
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     cdef bint much
-    ndx_lock_acquire(&shelf.lock)
+    shelf_lock(self, shelf)
     shelf_remove(shelf, nbytes, units * CELL_UNIT)
     shelf.cells[nbytes] -= 1
     shelf.cell_room += units
     much = shelf.cell_room > CELL_ROOM
-    ndx_lock_release(&shelf.lock)
+    shelf_unlock(self, shelf)
     if much:
         ndx_lock_acquire(&self.lock)
         self.drop_cell_room(CELL_ROOM // 2 * CELL_UNIT)

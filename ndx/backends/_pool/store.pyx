@@ -76,6 +76,7 @@ cdef class PoolStore:
     def __cinit__(self, *args, **options):
         self.slabs.next = self.slabs.prev = &self.slabs
         self.full_slabs.next = self.full_slabs.prev = &self.full_slabs
+        self.shelves[0] = &self.first
 
     def __dealloc__(self):
         cdef SlabLink *link
@@ -89,7 +90,7 @@ cdef class PoolStore:
             free(self.cold[small])
             for slot in range(SLOTS):
                 free(self.slots[slot].warm[small])
-        for shard in range(NDX_SHARDS):
+        for shard in range(1, NDX_SHARDS):
             free(self.shelves[shard])
 
     cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil:
@@ -112,8 +113,8 @@ cdef class PoolStore:
         self.counters.allocated -= block.requested
         ndx_store(&self.extra.rounded, self.extra.rounded - block.nbytes)
 
-    cdef PoolShelf *add_shelf(self) noexcept nogil:
-        """Make a shelf for the threads of this thread's shard; without the lock."""
+    cdef void add_shelf(self) noexcept nogil:
+        """Make a shelf for the threads of this thread's shard, if there is memory."""
         cdef PoolShelf *shelf = <PoolShelf *>calloc(1, sizeof(PoolShelf))
         cdef int shard = ndx_shard()
         ndx_lock_acquire(&self.lock)
@@ -122,19 +123,18 @@ cdef class PoolStore:
             shelf = NULL
         ndx_lock_release(&self.lock)
         free(shelf)
-        return self.shelves[shard]
 
     cdef void lock_shelves(self) noexcept nogil:
         cdef int shard
         for shard in range(NDX_SHARDS):
             if self.shelves[shard] != NULL:
-                ndx_lock_acquire(&self.shelves[shard].lock)
+                shelf_lock_too(self.shelves[shard])
 
     cdef void unlock_shelves(self) noexcept nogil:
         cdef int shard
         for shard in range(NDX_SHARDS):
             if self.shelves[shard] != NULL:
-                ndx_lock_release(&self.shelves[shard].lock)
+                shelf_unlock_too(self.shelves[shard])
 
     cdef void gather(self) noexcept nogil:
         """Count what the shelves' threads have done since the last time.
@@ -146,7 +146,8 @@ cdef class PoolStore:
         cdef size_t peak = self.counters.allocated
         cdef uint64_t allocations = self.counters.allocations
         cdef int shard
-        self.lock_shelves()
+        if NDX_SHARDS > 1:
+            self.lock_shelves()
         for shard in range(NDX_SHARDS):
             shelf = self.shelves[shard]
             if shelf != NULL:
@@ -156,26 +157,10 @@ cdef class PoolStore:
                 self.counters.allocated += shelf.allocated
                 ndx_store(<size_t *>&shelf.allocations, 0)
                 shelf.live = shelf.allocated = shelf.peak = 0
-        self.unlock_shelves()
+        if NDX_SHARDS > 1:
+            self.unlock_shelves()
         ndx_store(<size_t *>&self.counters.allocations, allocations)
         counters_lift(&self.counters, peak, 0)
-
-    cdef size_t shelved(self) noexcept nogil:
-        """Return the bytes on all shelves; also without the lock, then about."""
-        cdef size_t nbytes = 0
-        cdef PoolShelf *shelf
-        cdef int shard
-        for shard in range(NDX_SHARDS):
-            shelf = ndx_get_shelf(&self.shelves[shard])
-            if shelf != NULL:
-                nbytes += ndx_load(&shelf.idle)
-        return nbytes
-
-    cdef size_t in_use(self) noexcept nogil:
-        """Return the bytes of blocks in use; also without the lock, then about."""
-        cdef size_t idle = self.shelved()
-        cdef size_t rounded = ndx_load(&self.extra.rounded)
-        return rounded - min(rounded, idle)
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
         """Return a free block that fits: of the stream, of no stream, or of another."""
@@ -339,7 +324,7 @@ cdef class PoolStore:
             i = 0
             if shelf == NULL:
                 continue
-            ndx_lock_acquire(&shelf.lock)
+            shelf_lock_too(shelf)
             ndx_store(&shelf.idle, shelf.idle - shelf.quick_nbytes)
             ndx_store(&self.extra.rounded, self.extra.rounded - shelf.quick_nbytes)
             while shelf.quick_nbytes:
@@ -351,7 +336,7 @@ cdef class PoolStore:
                     chain = block
                     block = shelf.quick[i]
                 i += 1
-            ndx_lock_release(&shelf.lock)
+            shelf_unlock_too(shelf)
             while chain != NULL:
                 block = chain
                 chain = block.next_free
@@ -454,11 +439,11 @@ cdef class PoolStore:
         ndx_lock_acquire(&self.lock)
         fits = self.over() == ALLOCATED and self.reserve_bytes(nbytes) == ALLOCATED
         if fits:
-            ndx_lock_acquire(&shelf.lock)
+            shelf_lock_too(shelf)
             shelf.cell_room += nbytes // CELL_UNIT
             ndx_store(&shelf.idle, shelf.idle + nbytes)
             ndx_store(&self.extra.rounded, self.extra.rounded + nbytes)
-            ndx_lock_release(&shelf.lock)
+            shelf_unlock_too(shelf)
             self.extra.misses += 1
             self.note_peak()
         ndx_lock_release(&self.lock)
@@ -476,13 +461,13 @@ cdef class PoolStore:
             shelf = self.shelves[shard]
             if shelf == NULL or dropped >= most:
                 continue
-            ndx_lock_acquire(&shelf.lock)
+            shelf_lock_too(shelf)
             nbytes = shelf.cell_room * CELL_UNIT // page * page
             nbytes = ndx_round_up(min(nbytes, most - dropped), page)
             shelf.cell_room -= nbytes // CELL_UNIT
             ndx_store(&shelf.idle, shelf.idle - nbytes)
             ndx_store(&self.extra.rounded, self.extra.rounded - nbytes)
-            ndx_lock_release(&shelf.lock)
+            shelf_unlock_too(shelf)
             self.return_bytes(nbytes)
             dropped += nbytes
         return dropped

@@ -13,8 +13,8 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    QUICK_SHARE, WINDOWS, PoolHistory, ndx_lock_acquire, ndx_lock_release, ndx_load,
-    ndx_store,
+    QUICK_SHARE, WINDOWS, PoolHistory, bytes_in_use, ndx_load, ndx_lock_acquire,
+    ndx_lock_release, ndx_store,
 )
 
 cdef extern from "ndx/internal/clock.h" nogil:
@@ -100,7 +100,7 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
     pool.release(block)
     # The pool is trimmed to half of `most`, so that many releases pay for one walk
     # through the blocks.
-    pool_trim(pool, max(pool.in_use() + (most >> 1), pool.kept), <uint64_t>-1)
+    pool_trim(pool, max(bytes_in_use(pool) + (most >> 1), pool.kept), <uint64_t>-1)
     pool.shrunk = now
     pool.shrunk_from = reserved
     pool.shrunk_to = ndx_load(&pool.counters.reserved)
