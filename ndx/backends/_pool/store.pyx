@@ -459,7 +459,8 @@ cdef class PoolStore:
         cdef int shard
         for shard in range(NDX_SHARDS):
             shelf = self.shelves[shard]
-            if shelf == NULL or dropped >= most:
+            # A pool that was not made to its end has no room, and pages of no bytes.
+            if shelf == NULL or shelf.cell_room == 0 or dropped >= most:
                 continue
             shelf_lock_too(shelf)
             nbytes = shelf.cell_room * CELL_UNIT // page * page
