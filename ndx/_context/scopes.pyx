@@ -12,8 +12,7 @@ from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
     Context, Entry, Scope, backend_of, before, is_here, last_context, late,
-    ndx_store_flag, top_context,
-    variable,
+    ndx_store_flag, top_context, variable,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport (

@@ -6,6 +6,7 @@ Elsewhere they run with the GIL.
 import os
 import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -28,29 +29,23 @@ only_with_small_arrays = pytest.mark.skipif(
 )
 
 START = f"""if True:
-    import queue, threading
+    import functools, queue, sys, threading
     import numpy as np
     import ndx
+    sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+    from helpers.threads import running
     ROUNDS = {ROUNDS}
     over = threading.Event()
     box = [None]
+    def guarded(function):
+        try:
+            function()
+        except BaseException:
+            over.set()
+            raise
     def run(*functions):
-        raised = []
-        def guarded(function):
-            try:
-                function()
-            except BaseException as error:
-                raised.append(error)
-                over.set()
-        threads = [
-            threading.Thread(target=guarded, args=(each,)) for each in functions
-        ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-        if raised:
-            raise raised[0]
+        with running(*[functools.partial(guarded, each) for each in functions]):
+            pass
 """
 
 
