@@ -98,14 +98,14 @@ cdef extern from *:
     #endif
     }
     static PyObject *ndx_item_in(PyObject *sequence, Py_ssize_t i) {
-        PyObject *found;
         if (PyTuple_Check(sequence))
             return i < PyTuple_GET_SIZE(sequence)
                 ? Py_NewRef(PyTuple_GET_ITEM(sequence, i)) : NULL;
         if (!PyList_Check(sequence) || i >= PyList_GET_SIZE(sequence))
             return NULL;
     #if PY_VERSION_HEX >= 0x030D0000
-        if ((found = PyList_GetItemRef(sequence, i)) == NULL)
+        PyObject *found = PyList_GetItemRef(sequence, i);
+        if (found == NULL)
             PyErr_Clear();
         return found;
     #else
