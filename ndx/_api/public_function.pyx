@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 import inspect
 import types
 
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 
 __all__ = ["Function"]
 

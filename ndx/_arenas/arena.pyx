@@ -22,13 +22,15 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._blocks.block cimport (
-    NDX_STRIPES, Block, BlockParent, Clock, Export, Taken, allocate_memory,
-    block_blank, block_decref, block_hide, block_incref, block_is_used, block_lock,
-    block_memory, block_pin, block_purge, block_serial, block_set_device,
-    block_set_free, block_take_memory, block_take_out, block_unlock, block_unpin,
-    give_back, mark_cycle, ndx_down_pins, ndx_get_pins, ndx_get_refs, ndx_set_clock,
-    ndx_set_flag, ndx_set_time, ndx_stripe_lock, ndx_stripe_unlock, note_moved,
-    observers,
+    Block, BlockParent, Clock, Export, Taken, allocate_memory, block_blank,
+    block_decref, block_hide, block_incref, block_is_used, block_lock, block_memory,
+    block_pin, block_purge, block_serial, block_set_device, block_set_free,
+    block_take_memory, block_take_out, block_unlock, block_unpin, give_back, mark_cycle,
+    note_moved, observers,
+)
+from ndx._lib.free_threading cimport (
+    NDX_STRIPES, ndx_down_int, ndx_get_count, ndx_get_int, ndx_set_byte, ndx_set_clock,
+    ndx_set_time, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_uint,
 )
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
@@ -132,8 +134,6 @@ cdef struct Move:
     Memory memory
 
 cdef bint spill_everything = False
-cdef extern from "ndx/internal/free_threading.h":
-    unsigned int ndx_up_arenas "ndx_up"(unsigned int *count) noexcept
 
 cdef unsigned int arenas_made = 0    # which share the stripes' locks in turn
 
@@ -160,7 +160,7 @@ cdef inline void unlink(Block *block) noexcept:
 cdef inline bint is_movable(Arena arena, Block *block) noexcept:
     """Whether only arrays use a block of the chunk; its mover has a reference, too."""
     return block.parent == <PyObject *>arena and arena.holds(block) \
-        and ndx_get_refs(&block.refs) > 1 and not block_is_used(block)
+        and ndx_get_count(&block.refs) > 1 and not block_is_used(block)
 
 
 cdef inline void unpoison(Backend backend, char *ptr, size_t nbytes) noexcept:
@@ -221,7 +221,7 @@ cdef class Arena(Watcher):
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1
-        self.stripe = <unsigned char>(ndx_up_arenas(&arenas_made) % NDX_STRIPES)
+        self.stripe = <unsigned char>(ndx_up_uint(&arenas_made) % NDX_STRIPES)
 
     def __dealloc__(self):
         # Every live or pinned block holds a reference to its arena: there are none
@@ -322,13 +322,13 @@ cdef class Arena(Watcher):
         while self.live.next != &self.live:
             block = self.live.next
             unlink(block)
-            if ndx_get_refs(&block.refs) == 0:
+            if ndx_get_count(&block.refs) == 0:
                 # Another thread waits for the lock in order to free it.
                 self.let_go(block)
                 continue
             # Retired first: what begins now sees that the block is stale, and what
             # ends now, that the block is retired.
-            ndx_set_flag(&block.retired, True)
+            ndx_set_byte(&block.retired, True)
             if block_is_used(block):
                 link(&self.pinned, block)
                 self.pinned_count += 1
@@ -545,7 +545,7 @@ cdef class Arena(Watcher):
             # There is no memory for the list of blocks: they all stay where they are.
             while self.live.next != &self.live:
                 block = self.live.next
-                referenced = ndx_get_refs(&block.refs) > 0
+                referenced = ndx_get_count(&block.refs) > 0
                 if referenced:
                     block_incref(block)
                 self.keep(block)
@@ -559,7 +559,7 @@ cdef class Arena(Watcher):
         count = 0
         block = self.live.next
         while block != &self.live:
-            if ndx_get_refs(&block.refs) > 0:
+            if ndx_get_count(&block.refs) > 0:
                 block_incref(block)
                 blocks[count] = block
                 count += 1
@@ -618,7 +618,7 @@ cdef class Arena(Watcher):
                 block_unlock(block)
                 self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
                 block_lock(block)
-                ndx_down_pins(&block.pins)
+                ndx_down_int(&block.pins)
                 movable = is_movable(self, block)
             if not movable:
                 block_unlock(block)
@@ -640,7 +640,7 @@ cdef class Arena(Watcher):
         for i in range(count):
             block_lock(blocks[i])
             kept = blocks[i].parent == <PyObject *>self \
-                and ndx_get_refs(&blocks[i].refs) > 1
+                and ndx_get_count(&blocks[i].refs) > 1
             if kept:
                 self.keep(blocks[i])
             block_unlock(blocks[i])
@@ -829,7 +829,7 @@ cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
         # Spilled blocks have memory of their own.
         if arena.holds(block):
             base = block.ptr - arena.chunk.ptr
-            if ndx_get_pins(&block.pins) > 0 or block.kept:
+            if ndx_get_int(&block.pins) > 0 or block.kept:
                 out[count].low = base
                 out[count].high = base + lines(arena, block.nbytes)
                 count += 1
@@ -853,7 +853,7 @@ cdef size_t pinned_bytes(Arena arena) noexcept:
     ndx_stripe_lock(arena.stripe)
     block = arena.pinned.next
     while block != &arena.pinned:
-        if ndx_get_pins(&block.pins) > 0 or block.kept or not arena.holds(block):
+        if ndx_get_int(&block.pins) > 0 or block.kept or not arena.holds(block):
             total += lines(arena, block.nbytes) - block_memory(block).purged
         else:
             export = block.exports

@@ -1,7 +1,8 @@
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport BaseArray, require_intact_file, require_live
-from ndx._blocks.block cimport NDX_FREE_THREADED, block_unpin
+from ndx._blocks.block cimport block_unpin
+from ndx._lib.free_threading cimport NDX_FREE_THREADED
 from ndx._lib.layout cimport MAXOPS, Walk
 
 # The arrays (the result included) and constants of an operation. The arrays are

@@ -24,11 +24,10 @@ from ndx._array.storage cimport (
     BaseArray, data_of, find_loss, holds_number, own_block, strided, transient_view,
     wait_until_live,
 )
-from ndx._blocks.block cimport (
-    Block, block_is_live, block_pin, block_unpin, ndx_get_pins,
-)
+from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
+from ndx._lib.free_threading cimport ndx_get_int
 from ndx._lib.layout cimport Strided, Walk, byte_bounds
 
 cdef extern from "Python.h":
@@ -187,7 +186,7 @@ cdef void require_held(const Operands *operands) noexcept:
             continue
         x = <BaseArray>operands.arrays[i]
         block = x.block
-        ndx_require(ndx_get_pins(&block.pins) > 0, "an operand is not pinned")
+        ndx_require(ndx_get_int(&block.pins) > 0, "an operand is not pinned")
         ndx_require(operands.data[i] == data_of(x), "the block of an operand has moved")
         if <PyObject *>x.base != NULL or block.memory_owner != NULL or holds_number(x):
             # Foreign memory may be strided; its block counts only the elements' bytes.

@@ -13,11 +13,11 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    IN_OBJECTS, NDX_FREE_THREADED, Block, Clock, Export, block_blank, block_decref,
-    block_incref, block_is_closed, block_is_live, block_is_lost,
-    block_is_read_by_device, block_is_usable, block_is_used, block_leave,
-    block_lose, block_of_cell, block_origin, block_pin, block_unpin,
-    block_wait_for_device, block_wait_for_move, block_wrap, export_free, export_new,
+    IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
+    block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
+    block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
+    block_origin, block_pin, block_unpin, block_wait_for_device, block_wait_for_move,
+    block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
@@ -25,6 +25,7 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none,
     dtype_object, has_arithmetic, itemsize_of, kind_of, typenum_of,
 )
+from ndx._lib.free_threading cimport NDX_FREE_THREADED
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
     fill_c_strides, is_c_contiguous, is_f_contiguous, order_axes, shape_tuple,

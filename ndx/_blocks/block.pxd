@@ -1,25 +1,11 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+from ndx._lib.free_threading cimport (
+    ndx_down_count, ndx_down_int, ndx_get_byte, ndx_get_clock, ndx_get_int,
+    ndx_get_time, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_count, ndx_up_int,
+)
 from ndx.backends.base cimport Backend, Memory
-
-cdef extern from "ndx/internal/free_threading.h" nogil:
-    const bint NDX_FREE_THREADED
-    const int NDX_STRIPES
-    Py_ssize_t ndx_up_refs "ndx_up"(Py_ssize_t *count)
-    Py_ssize_t ndx_down_refs "ndx_down"(Py_ssize_t *count)
-    Py_ssize_t ndx_get_refs "ndx_get"(const Py_ssize_t *count)
-    int ndx_up_pins "ndx_up"(int *count)
-    int ndx_down_pins "ndx_down"(int *count)
-    int ndx_get_pins "ndx_get"(const int *count)
-    unsigned char ndx_get_flag "ndx_get"(const unsigned char *flag)
-    void ndx_set_flag "ndx_set"(unsigned char *flag, unsigned char value)
-    uint64_t ndx_get_time "ndx_get"(const uint64_t *time)
-    void ndx_set_time "ndx_set"(uint64_t *time, uint64_t value)
-    const uint64_t *ndx_get_clock "ndx_get"(const uint64_t *const *clock)
-    void ndx_set_clock "ndx_set"(const uint64_t **clock, const uint64_t *value)
-    void ndx_stripe_lock(int stripe)
-    void ndx_stripe_unlock(int stripe)
 
 # The clock of an arena. A block is valid while `now` equals its generation.
 cdef class Clock:
@@ -176,18 +162,18 @@ cdef inline bint block_is_live(const Block *block) noexcept:
 
 cdef inline bint block_is_used(const Block *block) noexcept:
     """Whether an operation computes on a block, or foreign code may read it."""
-    return ndx_get_pins(&block.pins) > 0 or block.exports != NULL
+    return ndx_get_int(&block.pins) > 0 or block.exports != NULL
 
 cdef inline void block_incref(Block *block) noexcept:
-    ndx_up_refs(&block.refs)
+    ndx_up_count(&block.refs)
 
 cdef inline void block_decref(Block *block) noexcept:
-    if ndx_down_refs(&block.refs) == 0:
+    if ndx_down_count(&block.refs) == 0:
         block_free(block)
 
 cdef inline void block_pin(Block *block) noexcept:
-    ndx_up_pins(&block.pins)
+    ndx_up_int(&block.pins)
 
 cdef inline void block_unpin(Block *block) noexcept:
-    if ndx_down_pins(&block.pins) == 0 and ndx_get_flag(&block.retired):
+    if ndx_down_int(&block.pins) == 0 and ndx_get_byte(&block.retired):
         block_settle(block)

@@ -17,6 +17,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
+from ndx._lib.free_threading cimport (
+    NDX_FREE_THREADED, ndx_get_clock, ndx_get_int, ndx_set_clock, ndx_set_time,
+)
 from ndx._lib.tracing cimport DOMAIN, trace, untrace
 from ndx.backends._relief cimport relieve
 from ndx.backends.base cimport ALIGNMENT, ALLOCATED, Backend, Memory, devices
@@ -316,7 +319,7 @@ cdef int ending_of(Block *block) noexcept:
 
 cdef void block_take_out(Block *block, Taken *taken) noexcept:
     """Take what a block holds out of it, to be given back without the lock."""
-    ndx_require(ndx_get_pins(&block.pins) == 0,
+    ndx_require(ndx_get_int(&block.pins) == 0,
                 "the memory of a pinned block goes back")
     taken.memory = block_memory(block)
     taken.backend = block.backend
@@ -474,7 +477,7 @@ cdef int block_close(Block *block) except -1:
     # Hidden first: an operation that begins now waits, or is seen.
     now = block_hide(block)
     if block_is_used(block):
-        computes = ndx_get_pins(&block.pins) > 0
+        computes = ndx_get_int(&block.pins) > 0
         ndx_set_clock(&block.now, now)
         block_unlock(block)
         raise BufferError(
@@ -520,7 +523,7 @@ cdef void block_purge(Block *block) noexcept:
     cdef size_t low = block.nbytes, high = 0
     cdef Memory memory
     # A block of no bytes has a backend, but no memory of it.
-    if block.holding != OWN_RANGE or ndx_get_pins(&block.pins) > 0 \
+    if block.holding != OWN_RANGE or ndx_get_int(&block.pins) > 0 \
             or block_note(block) == NULL:
         return
     while export != NULL:

@@ -20,7 +20,7 @@ from ndx._array.storage cimport (
     new_array, new_like, new_number, require_intact_file, require_live, require_usable,
     require_writeable, same_view, set_layout, strided,
 )
-from ndx._blocks.block cimport NDX_FREE_THREADED, block_is_live
+from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
 from ndx._compute.copies cimport can_store, cast, copy, copy_into, store_constant
 from ndx._compute.costs cimport LARGE
@@ -37,6 +37,7 @@ from ndx._lib.dtypes cimport (
     KIND_UINT, code_or_none, dtype_code, dtype_object, has_arithmetic, is_numpy_scalar,
     itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
 )
+from ndx._lib.free_threading cimport NDX_FREE_THREADED
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, order_axes,
     shape_tuple, walk_merge, walk_order,

@@ -1,5 +1,6 @@
 from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport NDTYPES
+from ndx._lib.free_threading cimport ndx_get_int
 from ndx._lib.layout cimport Walk
 
 # Adds the sum of contiguous elements to a total, in NumPy's order.
@@ -10,9 +11,6 @@ cdef enum:
     UNKNOWN = -2             # a loop that was not looked for yet
 
 # The loop of one operation for one dtype of its operands.
-cdef extern from "ndx/internal/free_threading.h" nogil:
-    int ndx_get_code "ndx_get"(const int *code)
-    void ndx_set_code "ndx_set"(int *code, int value)
 
 cdef struct Loop:
     LoopFunction function    # NULL: only NumPy's public function computes it
@@ -43,13 +41,13 @@ cdef class Ufunc:
 
 # The loop for operands of one dtype; TypeError if there is none.
 cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
-    if ndx_get_code(&ufunc.loops[dtype].in_dtype) < 0:
+    if ndx_get_int(&ufunc.loops[dtype].in_dtype) < 0:
         ufunc.require(dtype)
     return &ufunc.loops[dtype]
 
 # The same; its `in_dtype` is -1 if there is none.
 cdef inline const Loop *any_loop(Ufunc ufunc, int dtype) except NULL:
-    if ndx_get_code(&ufunc.loops[dtype].in_dtype) == UNKNOWN:
+    if ndx_get_int(&ufunc.loops[dtype].in_dtype) == UNKNOWN:
         ufunc.find(dtype)
     return &ufunc.loops[dtype]
 

@@ -22,7 +22,7 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, INT64, KIND_COMPLEX, KIND_INT,
     NDTYPES, UINT64, dtype_object, itemsize_of, kind_of,
 )
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever, ndx_set_int
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
 
@@ -615,7 +615,7 @@ cdef void keep(Loop *place, const Loop *loop) noexcept:
         place.short_row = loop.short_row
         place.sum = loop.sum
         # Last: who sees it uses the rest.
-        ndx_set_code(&place.in_dtype, loop.in_dtype)
+        ndx_set_int(&place.in_dtype, loop.in_dtype)
     ndx_lock_release(&keeping)
 
 

@@ -5,9 +5,10 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
-from ndx._lib.interpreter cimport (
-    NDX_FREE_THREADED, current_home, home_is_context, ndx_context,
+from ndx._lib.free_threading cimport (
+    NDX_FREE_THREADED, ndx_load_address, ndx_load_flag, ndx_store_address,
 )
+from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend
 
@@ -23,6 +24,7 @@ cdef class Context:
     cdef Entry gate                  # entry of the `use` that set this context; or None
     cdef Context previous            # current again when `gate` is left
     cdef object home                 # owner of the entries (`Here.home`); or None
+    cdef const void *place           # the same, which other threads compare; or NULL
     cdef Entry top                   # innermost entry
     cdef bint abandoned              # skipped: the variable could not be reset
     cdef bint hollow                 # abandoned as soon as its entries have ended
@@ -52,7 +54,7 @@ cdef class Scope:
     cdef Entry top                   # last entry that has not ended
     cdef Entry settled               # ended entries whose exit may still come
     cdef int left(self, Entry entry, Backend outside) except -1
-    cdef list peers(self)
+    cdef tuple peers(self)
     cdef list last_entries(self)
     cdef Entry last_entry(self)
 
@@ -77,9 +79,6 @@ cdef struct Late:
 
 cdef Late late
 
-cdef extern from "ndx/internal/free_threading.h":
-    bint ndx_load_flag "ndx_load"(const bint *flag) noexcept
-    void ndx_store_flag "ndx_store"(bint *flag, bint value) noexcept
 
 cdef inline Context top_context():
     """Return the current context, once all scopes here that were left have ended.
@@ -112,8 +111,13 @@ cdef inline bint is_here(Context context) noexcept:
     the parent's value. They must not allocate from the parent's arena, whose cycle may
     end before they do.
     """
-    return <PyObject *>context.home == ndx_context() or (
-        not home_is_context and <PyObject *>context.home == current_home())
+    cdef const void *place = ndx_load_address(&context.place)
+    return place == ndx_context() or (
+        not home_is_context and place == current_home())
+
+cdef inline void set_home(Context context, object home) noexcept:
+    ndx_store_address(&context.place, NULL if home is None else <void *>home)
+    context.home = home
 
 cdef Backend placing_backend()
 cdef int placing_device() except -1

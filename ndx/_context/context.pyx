@@ -2,12 +2,16 @@
 
 cimport cython
 from cpython.contextvars cimport PyContextVar_New
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
 import os
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport (
+    ndx_get_object, ndx_keep_for_ever, ndx_set_object,
+)
 from ndx._lib.numpy_allocator cimport switch_all_numpy
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend, devices
@@ -51,9 +55,9 @@ cdef class Scope:
         """Act on the end of an entry that was removed from its context."""
         drop_entry(entry)
 
-    cdef list peers(self):
+    cdef tuple peers(self):
         """Return the scopes whose entries an exit of this scope can end."""
-        return [self]
+        return (self,)
 
     cdef list last_entries(self):
         """Return the last entry of each list that holds entries of the peers."""
@@ -91,9 +95,25 @@ cdef void drop_entry(Entry entry) noexcept:
 
 variable = PyContextVar_New("ndx.context", NULL)
 ndx_keep_for_ever(variable)
-cdef Backend default_backend     # of the CPU's arrays
-cdef Backend default_place       # of new arrays: the same, or one of a device
-cdef PlainNumpy default_numpy    # allocates NumPy's arrays; None: NumPy itself
+
+# Threads read these at any time, by `default`. Each owns a reference.
+cdef PyObject *default_backend = <PyObject *>None     # of the CPU's arrays
+cdef PyObject *default_place = <PyObject *>None       # of new arrays, on any device
+cdef PyObject *default_numpy = <PyObject *>None       # `PlainNumpy`, or NumPy itself
+
+
+cdef inline object default(PyObject *const *kind):
+    return <object>ndx_get_object(kind)
+
+
+cdef int set_default_to(PyObject **kind, object found) except -1:
+    # What was a default is never freed where threads may just read it.
+    ndx_keep_for_ever(found)
+    before = default(kind)
+    Py_INCREF(found)
+    ndx_set_object(kind, <PyObject *>found)
+    Py_DECREF(before)
+    return 0
 
 
 # ---------------------------------------------------------------- serving new arrays
@@ -109,7 +129,7 @@ cdef Context before(Context context):
 cdef Backend backend_of(Context context):
     """Return the backend of the CPU's arrays in a context."""
     if context is None or context.host is None:
-        return default_backend
+        return <Backend>default(&default_backend)
     return context.host
 
 
@@ -121,7 +141,7 @@ cdef Arena arena_of(Context context):
 
 cdef Backend default_backend_of_new():
     """Return the backend of new arrays outside of all scopes."""
-    return default_place
+    return <Backend>default(&default_place)
 
 
 cdef Backend outer_backend():
@@ -138,7 +158,7 @@ cdef PlainNumpy plain_numpy():
     """Return the allocator of NumPy's arrays here; None: NumPy itself."""
     cdef Context context = top_context()
     if context is None or context.numpy is None:
-        return default_numpy
+        return <PlainNumpy>default(&default_numpy)
     return context.numpy
 
 
@@ -176,7 +196,7 @@ cdef Block *allocate_block(size_t nbytes, bint zero, size_t room) except NULL:
     cdef Context context = top_context()
     cdef Arena arena
     if context is None:
-        return block_new(default_backend, nbytes, zero, room)
+        return block_new(<Backend>default(&default_backend), nbytes, zero, room)
     arena = arena_of(context)
     if arena is not None:
         return arena.allocate(nbytes, zero)
@@ -243,21 +263,14 @@ def set_default(backend: BackendLike, /, *, numpy: bool | None = None,
     8064
     >>> _ = ndx.set_default("host", numpy=False)
     """
-    global default_backend, default_numpy, default_place
     cdef Backend found = get(backend, **options)
-    cdef PlainNumpy plain = None
     check_numpy(numpy, found)
-    # Threads read the defaults at any time.
-    ndx_keep_for_ever(found)
     if numpy is not None:
         switch_all_numpy(numpy)
-        if numpy:
-            plain = PlainNumpy(found)
-            ndx_keep_for_ever(plain)
-        default_numpy = plain
-    default_place = found
+        set_default_to(&default_numpy, PlainNumpy(found) if numpy else None)
+    set_default_to(&default_place, found)
     if not found.device_number:
-        default_backend = found
+        set_default_to(&default_backend, found)
     return found
 
 
@@ -283,14 +296,13 @@ def replace_default(before: Backend, backend: Backend, /) -> None:
     True
     >>> ndx.memory.replace_default(made, before)
     """
-    global default_backend, default_place
-    ndx_keep_for_ever(backend)
-    if default_place is before:
-        default_place = backend
-    if default_backend is before:
-        default_backend = backend
-    if default_numpy is not None and default_numpy.backend is before:
-        default_numpy.backend = backend
+    cdef PlainNumpy plain = default(&default_numpy)
+    if default(&default_place) is before:
+        set_default_to(&default_place, backend)
+    if default(&default_backend) is before:
+        set_default_to(&default_backend, backend)
+    if plain is not None and plain.backend is before:
+        set_default_to(&default_numpy, PlainNumpy(backend))
 
 
 def defaults_from_environment(environment):
@@ -302,7 +314,6 @@ def defaults_from_environment(environment):
         If a variable's value is invalid, or its name is a likely misspelling. The
         message names the variable.
     """
-    global default_backend
     # `NDX_LIMIT= program` is how shells come close to removing a variable.
     environment = {name: value for name, value in environment.items() if value}
     chosen = environment.get("NDX_BACKEND", "host")
@@ -319,9 +330,9 @@ def defaults_from_environment(environment):
         if is_of_environment(error):
             raise
         raise error_of(f"NDX_BACKEND={chosen!r}: {error}") from None
-    if default_backend is None:
+    if default(&default_backend) is None:
         # The default is on a device, but the CPU's arrays need a backend, too.
-        default_backend = get("host")
+        set_default_to(&default_backend, get("host"))
 
 
 defaults_from_environment(os.environ)

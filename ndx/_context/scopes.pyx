@@ -11,13 +11,16 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
-    Context, Entry, Scope, backend_of, before, is_here, last_context, late,
-    ndx_store_flag, top_context, variable,
+    Context, Entry, Scope, backend_of, before, is_here, last_context, late, set_home,
+    top_context, variable,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
+from ndx._lib.free_threading cimport (
+    NDX_FREE_THREADED, ndx_load_address, ndx_set_flag, ndx_up_time,
+)
 from ndx._lib.interpreter cimport (
-    NDX_FREE_THREADED, Here, PyThreadState_Get, PyThreadState_GetID, current_home,
-    current_place, home_is_context, is_running, note_running,
+    Here, PyThreadState_Get, PyThreadState_GetID, current_home, current_place,
+    home_is_context, is_running, note_running,
 )
 from ndx._lib.numpy_allocator cimport restore_numpy
 from ndx._lib.unraisable cimport graver
@@ -107,8 +110,6 @@ read_rules()
 
 # ------------------------------------------------------------------------ entering
 
-cdef extern from "ndx/internal/free_threading.h":
-    uint64_t ndx_up_serial "ndx_up"(uint64_t *count) noexcept
 
 # Number of entries made so far.
 cdef uint64_t made = 0
@@ -145,7 +146,7 @@ cdef int set_context(Context context) except -1:
             raise
     # Only now: setting the variable creates a thread's first contextvars.Context.
     here = current_place()
-    context.home = <object>here.home
+    set_home(context, <object>here.home)
     if context.gate is not None:
         add_entry(context, context.gate, context.gate.scope, &here)
     return 0
@@ -171,7 +172,8 @@ cdef Context own_context():
         set_context(made)
     finally:
         resume_collector(paused)
-    made.home = made.previous = None
+    set_home(made, None)
+    made.previous = None
     return made
 
 
@@ -187,9 +189,9 @@ cdef bint take_home(Context context):
     if not NDX_FREE_THREADED:
         return context.home is None
     with cython.critical_section(context):
-        if context.home is not None:
+        if ndx_load_address(&context.place) != NULL:
             return False
-        context.home = <object>current_home()
+        set_home(context, <object>current_home())
     return True
 
 
@@ -210,10 +212,10 @@ cdef int end_late() except -1:
             left_elsewhere.remove(entry)
             if entry.context is not None:
                 obey(entry.scope, entry, event)
-    ndx_store_flag(&late.any, False)
+    ndx_set_flag(&late.any, False)
     if left_elsewhere:
         # Another thread may have added one.
-        ndx_store_flag(&late.any, True)
+        ndx_set_flag(&late.any, True)
     return 0
 
 
@@ -223,7 +225,7 @@ late.end = end_late
 cdef inline void add_entry(Context context, Entry entry, Scope owner,
                            const Here *here) noexcept:
     """Record the frame and thread that enter, and add the entry to the scope's list."""
-    entry.serial = ndx_up_serial(&made)
+    entry.serial = ndx_up_time(&made)
     entry.frame = here.frame
     entry.code = here.code
     entry.thread = here.thread
@@ -238,8 +240,8 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
 
 cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
     """Make an entry the innermost one of a context of this task: ENTER."""
-    if context.home is None:
-        context.home = <object>here.home
+    if ndx_load_address(&context.place) == NULL:
+        set_home(context, <object>here.home)
     add_entry(context, entry, owner, here)
     entry.lower = context.top
     if entry.arena is not None and entry.arena.backend.device_number:
@@ -269,7 +271,7 @@ cdef void unlink_entry(Entry entry) noexcept:
             above = above.lower
     entry.lower = entry.context = None
     if context.top is None and context.gate is None:
-        context.home = None
+        set_home(context, None)
         if context.hollow:
             context.abandoned = True
 
@@ -283,7 +285,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
     cdef Entry entry
     cdef Event event = LEAVE
     cdef bint paused
-    if context is not None and <PyObject *>context.home == here.home:
+    if context is not None and ndx_load_address(&context.place) == here.home:
         entry = innermost(context)
         if entry is not None and entry.scope is scope and \
                 is_of(entry, &here) and scope.settled is None:
@@ -305,7 +307,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
             if not may_end(entry, False):
                 return obey(scope, entry, event)
             left_elsewhere.append(entry)
-            ndx_store_flag(&late.any, True)
+            ndx_set_flag(&late.any, True)
             return 0
         if event == INHERIT and not take(entry):
             return 0
@@ -397,7 +399,7 @@ cdef inline bint is_of(Entry entry, const Here *here) noexcept:
     return entry.frame == here.frame and entry.code == here.code
 
 
-cdef Entry better(Entry best, Entry entry, list peers, const Here *here):
+cdef Entry better(Entry best, Entry entry, tuple peers, const Here *here):
     if entry is None or entry.scope not in peers:
         return best
     if best is None:
@@ -411,11 +413,11 @@ cdef Entry better(Entry best, Entry entry, list peers, const Here *here):
 
 cdef Entry find_here(Context context, Scope scope, const Here *here):
     """Return the entry of this thread or task that an exit ends; None without one."""
-    cdef list peers = scope.peers()
+    cdef tuple peers = scope.peers()
     cdef Entry best = None, entry
     cdef Scope peer
     while context is not None:
-        if <PyObject *>context.home == here.home:
+        if ndx_load_address(&context.place) == here.home:
             entry = context.top
             while entry is not None:
                 best = better(best, entry, peers, here)
@@ -436,7 +438,7 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
 
 cdef Entry find_elsewhere(Scope scope, const Here *here):
     """Return the entry of any thread or task that an exit ends; None without one."""
-    cdef list peers = scope.peers()
+    cdef tuple peers = scope.peers()
     cdef Entry best = None, entry
     cdef Scope owner
     for entry in scope.last_entries():
@@ -596,7 +598,8 @@ cdef void remove(Context context) noexcept:
     except MemoryError:
         # Leaving must not fail. The context stays the variable's value, but is skipped.
         context.abandoned = True
-    context.home = context.gate = None
+    set_home(context, None)
+    context.gate = None
     resume_collector(paused)
 
 
@@ -610,7 +613,7 @@ cdef void hollow_out(Context context) noexcept:
     context.gate = None
     context.hollow = True
     if context.top is None:
-        context.home = None
+        set_home(context, None)
         context.abandoned = True
     serve_as_before(top_of(home, context), home)
 

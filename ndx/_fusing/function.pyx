@@ -29,6 +29,9 @@ from ndx._fusing.signatures cimport (
     Words, add, add_scalar, describe_array,
 )
 from ndx._lib.dtypes cimport is_numpy_scalar
+from ndx._lib.free_threading cimport (
+    NDX_SHARDS, ndx_get_count, ndx_set_count, ndx_shard, ndx_share, ndx_up_count,
+)
 
 __all__ = ["FusedFunction", "fuse"]
 
@@ -80,14 +83,6 @@ cdef extern from *:
 
 measure_recursion()
 
-cdef extern from "ndx/internal/free_threading.h":
-    enum:
-        NDX_SHARDS
-    int ndx_shard() noexcept
-    Py_ssize_t ndx_up_count "ndx_up"(Py_ssize_t *count) noexcept
-    Py_ssize_t ndx_get_count "ndx_get"(const Py_ssize_t *count) noexcept
-    void ndx_set_count "ndx_set"(Py_ssize_t *count, Py_ssize_t value) noexcept
-    void ndx_share(object x) noexcept
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(

@@ -17,7 +17,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport (
     BaseArray, as_number, new_array, new_view, require_live, set_layout, strided,
 )
-from ndx._blocks.block cimport NDX_FREE_THREADED, block_is_live
+from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport Cast, Transfer, cast_between, transfer_block
 from ndx._compute.costs cimport LARGE, costs
 from ndx._compute.executor cimport pays_alone, run as run_job
@@ -28,6 +28,7 @@ from ndx._compute.threads cimport parallel_for
 from ndx._compute.tiles cimport Job, PLACES, begin_job, cut_rows, element_bytes
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of, store_scalar
+from ndx._lib.free_threading cimport NDX_FREE_THREADED
 from ndx._lib.layout cimport MAXOPS, Strided, Walk, byte_bounds
 
 __all__ = ["Program", "limits"]

@@ -1,4 +1,4 @@
-from ndx._lib.interpreter cimport NDX_FREE_THREADED
+from ndx._lib.free_threading cimport NDX_FREE_THREADED
 
 cdef extern from "Python.h":
     int PyGC_Disable() noexcept

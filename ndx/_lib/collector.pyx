@@ -6,44 +6,38 @@ objects. So it is the last resort of a failing allocation. Programs can opt in t
 collections at the ends of scopes, as in ND4J.
 """
 
+cimport cython
+
 import gc
 import math
 import time
+
+from ndx._lib.free_threading cimport ndx_load_flag, ndx_store_flag
 
 __all__ = ["gc_window", "periodic_gc"]
 
 cdef double window = 0.0
 cdef bint periodic = False
 cdef double last_time = -math.inf
-
-
-cdef int collect(double now) except -1:
-    global last_time
-    gc.collect()
-    last_time = now
-    return 0
+cdef object guard = object()     # of `window` and `last_time`
 
 
 cdef int collect_for_memory() except -1:
-    """Collect, because memory is short, if `gc_window` has passed since the last time.
-
-    Returns whether it collected.
-    """
+    """Collect, if `gc_window` has passed since the last time; return whether it had."""
+    global last_time
     cdef double now = time.monotonic()
-    if now - last_time < window:
-        return False
-    collect(now)
+    with cython.critical_section(guard):
+        if now - last_time < window:
+            return False
+        last_time = now
+    gc.collect()
     return True
 
 
 cdef int scope_ended() except -1:
     """Collect, if `periodic_gc` is on and the window has passed."""
-    cdef double now
-    if not periodic:
-        return 0
-    now = time.monotonic()
-    if now - last_time >= window:
-        collect(now)
+    if ndx_load_flag(&periodic):
+        collect_for_memory()
     return 0
 
 
@@ -85,7 +79,9 @@ def gc_window(seconds: float | None = None) -> float:
             raise ValueError(
                 f"gc_window={seconds!r} is not valid; it is a number of seconds from 0 "
                 "on (math.inf: never)")
-        window = wanted
+        with cython.critical_section(guard):
+            window = wanted
+        return wanted
     return window
 
 
@@ -119,9 +115,8 @@ def periodic_gc(on: bool | None = None) -> bool:
     >>> ndx.memory.periodic_gc()
     False
     """
-    global periodic
     if on is not None:
         if not isinstance(on, bool):
             raise TypeError(f"periodic_gc takes a bool, not {type(on).__name__}")
-        periodic = on
-    return periodic
+        ndx_store_flag(&periodic, on)
+    return ndx_load_flag(&periodic)

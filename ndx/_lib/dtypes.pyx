@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 
 cnp.import_array()
 

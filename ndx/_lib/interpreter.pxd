@@ -10,10 +10,6 @@ cdef extern from "Python.h":
 cdef extern from "ndx/internal/thread_state.h":
     PyObject *ndx_context() noexcept
 
-cdef extern from "ndx/internal/free_threading.h":
-    const bint NDX_FREE_THREADED
-    void ndx_keep_for_ever(object x) noexcept
-
 # The running thread, task and function. The pointers are only compared.
 cdef struct Here:
     PyObject *home               # of the task, or of a thread outside of tasks

@@ -11,6 +11,8 @@ frame objects.
 import sys
 import threading
 
+from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_keep_for_ever
+
 from ndx._lib.interpreter_checks import is_code, is_context, is_frame
 
 cdef extern from "ndx/internal/thread_state.h":

@@ -19,7 +19,7 @@ from ndx._compute.elementwise cimport is_subclass
 from ndx._compute.sequences cimport array_of
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._methods.values cimport STORING
 
 __all__ = ["is_computed", "parameters_of", "recorder_of", "set_recorder"]

@@ -24,7 +24,7 @@ from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of, known_code,
 )
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
 from ndx._methods.numpy_function_table cimport row_of

@@ -10,7 +10,7 @@ import numpy as np
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._lib.interpreter cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._methods.numpy_dispatch cimport call_function as dispatch, compute_call
 from ndx._methods.numpy_function_table cimport Row, row_of
 from ndx._methods.ufuncs cimport (

@@ -2,10 +2,8 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport Entry, Scope
-from ndx._blocks.block cimport ndx_set_time
-from ndx._lib.interpreter cimport (
-    NDX_FREE_THREADED, Here, PyThreadState_Get, PyThreadState_GetID,
-)
+from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_set_time, ndx_swap_time
+from ndx._lib.interpreter cimport Here, PyThreadState_Get, PyThreadState_GetID
 from ndx._workspaces.slots cimport Slots
 from ndx.backends.base cimport Backend
 from ndx.backends.persistent_file cimport FileBackend
@@ -17,7 +15,7 @@ cdef class Member(Scope):
     cdef int place                   # number in the family; 0: the first
     cdef bint related                # it has siblings, or is one
 
-    cdef list family(self)
+    cdef tuple family(self)
     cdef Member entered_here(self)
     cdef bint is_entered_here(self)
     cdef int add_sibling(self, Member made) except -1
@@ -60,14 +58,12 @@ cdef Workspace make_workspace(str name, object backend, object config, bint bypa
                               Workspace like)
 cdef Workspace workspace_of(Entry entry)
 
-cdef extern from "ndx/internal/free_threading.h" nogil:
-    bint ndx_swap(uint64_t *word, uint64_t before, uint64_t value)
 
 cdef inline uint64_t claimant() noexcept:
     return PyThreadState_GetID(PyThreadState_Get()) if NDX_FREE_THREADED else 1
 
 cdef inline bint try_claim(Workspace workspace) noexcept:
-    return ndx_swap(&workspace.busy, 0, claimant())
+    return ndx_swap_time(&workspace.busy, 0, claimant())
 
 cdef inline void unclaim(Workspace workspace) noexcept:
     ndx_set_time(&workspace.busy, 0)

@@ -16,7 +16,7 @@ import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
-from ndx._blocks.block cimport Block, block_incref, block_is_usable, ndx_get_time
+from ndx._blocks.block cimport Block, block_incref, block_is_usable
 from ndx._context.context cimport (
     Context, Entry, Scope, before, drop_entry, is_here, outer_backend,
     placing_backend, top_context,
@@ -26,9 +26,8 @@ from ndx._context.scopes cimport (
     ready_context,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
-from ndx._lib.interpreter cimport (
-    NDX_FREE_THREADED, Here, current_place, current_task,
-)
+from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_get_time
+from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.slots cimport Row, Slots, counters_of
 from ndx.backends.base cimport Backend
@@ -75,7 +74,7 @@ cdef enum:
 cdef class Member(Scope):
     """Base class of workspaces: a member of the family of its name."""
 
-    cdef list family(self):
+    cdef tuple family(self):
         """Return the members of the family, the first one first."""
         cdef Member first = self
         cdef list siblings = None
@@ -86,10 +85,10 @@ cdef class Member(Scope):
         if first is not None:
             with cython.critical_section(first):
                 siblings = first.siblings
-        return [self] if siblings is None else [first, *siblings]
+        return (self,) if siblings is None else (first, *siblings)
 
-    cdef list peers(self):
-        return self.family() if self.related else [self]
+    cdef tuple peers(self):
+        return self.family() if self.related else (self,)
 
     cdef Member entered_here(self):
         """Return the member that this thread or task has entered; None: no member."""
@@ -860,15 +859,15 @@ cdef class Borrowed(Scope):
 cdef list claimed_family(Workspace workspace, str what):
     """Claim a workspace and its siblings, of which no scope is open; or raise."""
     cdef Workspace each
-    cdef list family = workspace.family(), claimed = []
+    cdef list claimed = []
     try:
-        for each in family:
+        for each in workspace.family():
             each.claim_closed(what)
             claimed.append(each)
     except BaseException:
         unclaim_all(claimed)
         raise
-    return family
+    return claimed
 
 
 cdef int unclaim_all(list workspaces) except -1:

@@ -1,10 +1,6 @@
 from libc.stdint cimport uint64_t
 
-cdef extern from "ndx/internal/free_threading.h" nogil:
-    bint ndx_load_flag "ndx_load"(const bint *flag)
-    void ndx_store_flag "ndx_store"(bint *flag, bint value)
-    uint64_t ndx_load_time "ndx_load"(const uint64_t *time)
-    void ndx_store_time "ndx_store"(uint64_t *time, uint64_t value)
+from ndx._lib.free_threading cimport ndx_load_flag
 
 cdef enum:
     SOME = 16                    # requests, of which one reads the clock in fast loops

@@ -5,6 +5,10 @@ from libc.string cimport memset
 
 import warnings
 
+from ndx._lib.free_threading cimport (
+    ndx_load_flag, ndx_load_time, ndx_store_flag, ndx_store_time,
+)
+
 from ndx._lib.sizes import format_size, parse_limit
 from ndx._lib.system import machine_memory
 

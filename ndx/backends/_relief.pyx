@@ -35,12 +35,13 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ndx._lib.collector cimport collect_for_memory
+from ndx._lib.free_threading cimport ndx_load_size
 from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx._lib.unraisable cimport log_event
 from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
-from ndx.backends._pool.store cimport ARENA, ndx_load
+from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
@@ -75,8 +76,8 @@ cdef size_t missing_of(Pool pool, size_t nbytes, int reason) noexcept nogil:
     """Return how many bytes must go back before a limit allows `nbytes` more."""
     cdef size_t wanted
     if reason == OWN_LIMIT:
-        wanted = ndx_load(&pool.counters.reserved) + nbytes
-        return wanted - min(wanted, ndx_load(&pool.limit))
+        wanted = ndx_load_size(&pool.counters.reserved) + nbytes
+        return wanted - min(wanted, ndx_load_size(&pool.limit))
     if reason == PROCESS_LIMIT:
         return budget_short(nbytes)
     return gpu_short(pool.source.gpu, nbytes)

@@ -5,17 +5,18 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memset
 
+from ndx._lib.free_threading cimport ndx_load_flag, ndx_load_size, ndx_store_size
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
-from ndx.backends._budget cimport budget_short, ndx_load_flag, watch, watch_is_due
+from ndx.backends._budget cimport budget_short, watch, watch_is_due
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.report cimport (
     pool_events, pool_largest_live, pool_snapshot, pool_stats,
 )
 from ndx.backends._pool.store cimport (
-    ARENA, SPLIT, cell_give, cell_take, ndx_lock_acquire, ndx_lock_release, ndx_load,
-    ndx_store, quick_give, quick_take, requests_of,
+    ARENA, SPLIT, cell_give, cell_take, ndx_lock_acquire, ndx_lock_release, quick_give,
+    quick_take, requests_of,
 )
 from ndx.backends._pool.trim cimport (
     look_at_pools, pool_close_stream, pool_purge_used, pool_release_bounded,
@@ -202,9 +203,10 @@ cdef class PooledBackend(Backend):
             look_at_pools()
         if self.headroom_nbytes and nbytes > self.pool.quick_max:
             self.keep_headroom(nbytes)
-        ndx_store(&self.traffic, ndx_load(&self.traffic) + nbytes)
-        if self.pool.kind == SPLIT and ndx_load(&self.pool.counters.reserved) + nbytes \
-                > ndx_load(&self.pool.counters.peak_reserved):
+        ndx_store_size(&self.traffic, ndx_load_size(&self.traffic) + nbytes)
+        cdef size_t reserved = ndx_load_size(&self.pool.counters.reserved)
+        if self.pool.kind == SPLIT and \
+                reserved + nbytes > ndx_load_size(&self.pool.counters.peak_reserved):
             self.recycle(nbytes)
         status = self.pool.allocate(nbytes, stream, &block, &clean)
         if status != ALLOCATED:
@@ -252,8 +254,8 @@ cdef class PooledBackend(Backend):
 
     cdef void respect_limits(self) noexcept nogil:
         """Give back idle memory above a limit that was lowered meanwhile."""
-        cdef size_t reserved = ndx_load(&self.pool.counters.reserved)
-        cdef size_t most = min(reserved, ndx_load(&self.pool.limit))
+        cdef size_t reserved = ndx_load_size(&self.pool.counters.reserved)
+        cdef size_t most = min(reserved, ndx_load_size(&self.pool.limit))
         if ndx_load_flag(&watch.over) and self.pool.source.budgeted:
             most -= min(most, budget_short(0))
         if reserved > most:
@@ -295,18 +297,18 @@ cdef class PooledBackend(Backend):
         allocated. So a program whose sizes alternate grows in the end, and never pays
         for more than that part.
         """
-        cdef size_t reserved = ndx_load(&self.pool.counters.reserved)
-        cdef size_t peak = ndx_load(&self.pool.counters.peak_reserved)
+        cdef size_t reserved = ndx_load_size(&self.pool.counters.reserved)
+        cdef size_t peak = ndx_load_size(&self.pool.counters.peak_reserved)
         cdef size_t idle = self.pool.idle()
         cdef size_t wanted = max(nbytes, reserved >> 4)
-        cdef size_t budget = 2 * peak + (ndx_load(&self.traffic) >> RECYCLE_SHIFT)
+        cdef size_t budget = 2 * peak + (ndx_load_size(&self.traffic) >> RECYCLE_SHIFT)
         # Large requests may always recycle: at worst they cost as much as in the C
         # library, which gets each of them from the system.
-        if nbytes < peak >> 3 and ndx_load(&self.recycled) > budget:
+        if nbytes < peak >> 3 and ndx_load_size(&self.recycled) > budget:
             return
         if idle < wanted >> 2 or self.pool.would_hit(nbytes):
             return
-        if reserved - idle + nbytes > ndx_load(&self.pool.limit):
+        if reserved - idle + nbytes > ndx_load_size(&self.pool.limit):
             # The limit will refuse the request all the same.
             return
         if self.pool.source.streams:
@@ -315,7 +317,7 @@ cdef class PooledBackend(Backend):
                 return
         if self.pool.source.paged and reserved > wanted:
             wanted = pool_shrink(self.pool, wanted, False)
-            ndx_store(&self.recycled, ndx_load(&self.recycled) + wanted)
+            ndx_store_size(&self.recycled, ndx_load_size(&self.recycled) + wanted)
 
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
         """Give back idle memory before the pool grows into the source's reserve."""
@@ -488,7 +490,7 @@ cdef class PooledBackend(Backend):
 
     def _missing_nbytes(self, size_t nbytes):
         """Return how many bytes must go back before the limit allows so many more."""
-        cdef size_t wanted = ndx_load(&self.pool.counters.reserved) + nbytes
+        cdef size_t wanted = ndx_load_size(&self.pool.counters.reserved) + nbytes
         return wanted - min(wanted, self.pool.limit)
 
     def synchronize(self) -> None:

@@ -22,19 +22,20 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
+from ndx._lib.free_threading cimport (
+    ndx_load_flag, ndx_load_size, ndx_load_time, ndx_store_flag, ndx_store_size,
+)
 from ndx.backends._budget cimport (
-    budget_lock, budget_look, budget_unlock, ndx_load_flag, ndx_load_time,
-    ndx_store_flag, space_share, watch, watch_begin,
+    budget_lock, budget_look, budget_unlock, space_share, watch, watch_begin,
 )
 from ndx.backends._pool.index cimport (
     BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search, ndx_highest_bit,
 )
 from ndx.backends._pool.store cimport (
-    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT,
-    UNPOOLED, PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_load, ndx_lock,
-    ndx_lock_acquire, ndx_lock_release, ndx_poison, ndx_require, ndx_store,
-    ndx_unpoison, quick_give, quick_take, shelf_lock_too, shelf_of,
-    shelf_unlock_too, shelved_bytes,
+    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
+    PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_lock, ndx_lock_acquire,
+    ndx_lock_release, ndx_poison, ndx_require, ndx_unpoison, quick_give, quick_take,
+    shelf_lock_too, shelf_of, shelf_unlock_too, shelved_bytes,
 )
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
@@ -372,12 +373,12 @@ cdef class Pool(PoolStore):
     cdef void set_limit(self, size_t nbytes) noexcept nogil:
         """Set the limit; nothing is granted from now on while more is held."""
         ndx_lock_acquire(&self.lock)
-        ndx_store(&self.limit, nbytes)
+        ndx_store_size(&self.limit, nbytes)
         ndx_lock_release(&self.lock)
 
     cdef size_t idle(self) noexcept nogil:
         """Return the bytes that are held but not in use."""
-        cdef size_t reserved = ndx_load(&self.counters.reserved)
+        cdef size_t reserved = ndx_load_size(&self.counters.reserved)
         return reserved - min(reserved, bytes_in_use(self))
 
     cdef void note_idle(self, uint64_t now) noexcept nogil:

@@ -6,11 +6,12 @@ Numbers are copied under the lock; objects are made of them after it is released
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
+from ndx._lib.free_threading cimport NDX_SHARDS
 from ndx.backends._pool.index cimport COLD, SHELVED, USED, PoolBlock, PoolSegment
 from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    NDX_SHARDS, NO_STREAM, PoolCounters, PoolShelf, Slab, bytes_in_use,
-    ndx_lock_acquire, ndx_lock_release,
+    NO_STREAM, PoolCounters, PoolShelf, Slab, bytes_in_use, ndx_lock_acquire,
+    ndx_lock_release,
 )
 from ndx.backends.base cimport CELL, CELL_UNIT
 

@@ -1,5 +1,8 @@
 from libc.stdint cimport uint64_t
 
+from ndx._lib.free_threading cimport (
+    NDX_SHARDS, ndx_load_size, ndx_shard, ndx_store_size,
+)
 from ndx.backends._pool.index cimport (
     SHELVED, USED, PoolBlock, PoolIndex, PoolSegment,
 )
@@ -10,13 +13,6 @@ cdef extern from "ndx/lock.h" nogil:
     ctypedef int ndx_lock
     void ndx_lock_acquire(ndx_lock *lock)
     void ndx_lock_release(ndx_lock *lock)
-
-cdef extern from "ndx/internal/free_threading.h" nogil:
-    enum:
-        NDX_SHARDS
-    int ndx_shard()
-    size_t ndx_load(const size_t *word)
-    void ndx_store(size_t *word, size_t value)
 
 cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
@@ -210,8 +206,8 @@ cdef inline void shelf_unlock_too(PoolShelf *shelf) noexcept nogil:
 cdef inline uint64_t requests_of(PoolStore self) noexcept nogil:
     """Return a number that grows with the requests of this thread."""
     cdef PoolShelf *shelf = shelf_of(self)
-    return ndx_load(<size_t *>&self.counters.allocations) + (
-        0 if shelf == NULL else ndx_load(<size_t *>&shelf.allocations))
+    return ndx_load_size(<size_t *>&self.counters.allocations) + (
+        0 if shelf == NULL else ndx_load_size(<size_t *>&shelf.allocations))
 
 
 cdef inline size_t shelved_bytes(PoolStore self) noexcept nogil:
@@ -222,30 +218,30 @@ cdef inline size_t shelved_bytes(PoolStore self) noexcept nogil:
     for shard in range(NDX_SHARDS):
         shelf = ndx_get_shelf(&self.shelves[shard])
         if shelf != NULL:
-            nbytes += ndx_load(&shelf.idle)
+            nbytes += ndx_load_size(&shelf.idle)
     return nbytes
 
 
 cdef inline size_t bytes_in_use(PoolStore self) noexcept nogil:
     """Return the bytes of blocks in use; without the lock, about so many."""
-    cdef size_t rounded = ndx_load(&self.extra.rounded)
+    cdef size_t rounded = ndx_load_size(&self.extra.rounded)
     return rounded - min(rounded, shelved_bytes(self))
 
 
 cdef inline bint shelf_open(PoolStore self) noexcept nogil:
     """Whether requests are granted: no more is held than the limit allows."""
-    return ndx_load(&self.counters.reserved) <= ndx_load(&self.limit)
+    return ndx_load_size(&self.counters.reserved) <= ndx_load_size(&self.limit)
 
 
 cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes,
                            size_t rounded) noexcept nogil:
     """Count a range of a shelf that is handed out."""
-    ndx_store(<size_t *>&shelf.allocations, shelf.allocations + 1)
+    ndx_store_size(<size_t *>&shelf.allocations, shelf.allocations + 1)
     shelf.live += 1
     shelf.allocated += nbytes
     if <Py_ssize_t>shelf.allocated > <Py_ssize_t>shelf.peak:
         shelf.peak = shelf.allocated
-    ndx_store(&shelf.idle, shelf.idle - rounded)
+    ndx_store_size(&shelf.idle, shelf.idle - rounded)
 
 
 cdef inline void shelf_remove(PoolShelf *shelf, size_t nbytes,
@@ -253,7 +249,7 @@ cdef inline void shelf_remove(PoolShelf *shelf, size_t nbytes,
     """Count a range that is put on a shelf."""
     shelf.live -= 1
     shelf.allocated -= nbytes
-    ndx_store(&shelf.idle, shelf.idle + rounded)
+    ndx_store_size(&shelf.idle, shelf.idle + rounded)
 
 
 cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:

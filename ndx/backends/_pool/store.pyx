@@ -7,9 +7,12 @@ cimport cython
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
+from ndx._lib.free_threading cimport (
+    NDX_SHARDS, ndx_load_flag, ndx_shard, ndx_store_size,
+)
 from ndx.backends._budget cimport (
-    budget_arrive, budget_give, budget_take, gpu_give, gpu_short, gpu_take,
-    ndx_load_flag, space_give, space_take, watch,
+    budget_arrive, budget_give, budget_take, gpu_give, gpu_short, gpu_take, space_give,
+    space_take, watch,
 )
 from ndx.backends._pool.index cimport (
     BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, copy_block,
@@ -98,11 +101,12 @@ cdef class PoolStore:
         self.gather()
         block.state = USED
         block.requested = nbytes
-        ndx_store(<size_t *>&self.counters.allocations, self.counters.allocations + 1)
+        ndx_store_size(<size_t *>&self.counters.allocations,
+                       self.counters.allocations + 1)
         self.counters.live += 1
         self.counters.allocated += nbytes
         counters_lift(&self.counters, self.counters.allocated, 0)
-        ndx_store(&self.extra.rounded, self.extra.rounded + block.nbytes)
+        ndx_store_size(&self.extra.rounded, self.extra.rounded + block.nbytes)
         if self.extra.rounded > self.extra.crest:
             self.extra.crest = self.extra.rounded
 
@@ -111,7 +115,7 @@ cdef class PoolStore:
         self.gather()
         self.counters.live -= 1
         self.counters.allocated -= block.requested
-        ndx_store(&self.extra.rounded, self.extra.rounded - block.nbytes)
+        ndx_store_size(&self.extra.rounded, self.extra.rounded - block.nbytes)
 
     cdef void add_shelf(self) noexcept nogil:
         """Make a shelf for the threads of this thread's shard, if there is memory."""
@@ -155,11 +159,11 @@ cdef class PoolStore:
                 allocations += shelf.allocations
                 self.counters.live += shelf.live
                 self.counters.allocated += shelf.allocated
-                ndx_store(<size_t *>&shelf.allocations, 0)
+                ndx_store_size(<size_t *>&shelf.allocations, 0)
                 shelf.live = shelf.allocated = shelf.peak = 0
         if NDX_SHARDS > 1:
             self.unlock_shelves()
-        ndx_store(<size_t *>&self.counters.allocations, allocations)
+        ndx_store_size(<size_t *>&self.counters.allocations, allocations)
         counters_lift(&self.counters, peak, 0)
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
@@ -325,8 +329,8 @@ cdef class PoolStore:
             if shelf == NULL:
                 continue
             shelf_lock_too(shelf)
-            ndx_store(&shelf.idle, shelf.idle - shelf.quick_nbytes)
-            ndx_store(&self.extra.rounded, self.extra.rounded - shelf.quick_nbytes)
+            ndx_store_size(&shelf.idle, shelf.idle - shelf.quick_nbytes)
+            ndx_store_size(&self.extra.rounded, self.extra.rounded - shelf.quick_nbytes)
             while shelf.quick_nbytes:
                 block = shelf.quick[i]
                 while block != NULL:
@@ -369,7 +373,7 @@ cdef class PoolStore:
             return PROCESS_LIMIT
         if self.source.gpu and not gpu_take(self.source.gpu, nbytes):
             return DEVICE_LIMIT
-        ndx_store(&self.counters.reserved, self.counters.reserved + nbytes)
+        ndx_store_size(&self.counters.reserved, self.counters.reserved + nbytes)
         return ALLOCATED
 
     cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil:
@@ -383,7 +387,7 @@ cdef class PoolStore:
         counters_lift(&self.counters, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:
-        ndx_store(&self.counters.reserved, self.counters.reserved - nbytes)
+        ndx_store_size(&self.counters.reserved, self.counters.reserved - nbytes)
         if self.source.budgeted:
             budget_give(nbytes)
         if self.source.gpu:
@@ -441,8 +445,8 @@ cdef class PoolStore:
         if fits:
             shelf_lock_too(shelf)
             shelf.cell_room += nbytes // CELL_UNIT
-            ndx_store(&shelf.idle, shelf.idle + nbytes)
-            ndx_store(&self.extra.rounded, self.extra.rounded + nbytes)
+            ndx_store_size(&shelf.idle, shelf.idle + nbytes)
+            ndx_store_size(&self.extra.rounded, self.extra.rounded + nbytes)
             shelf_unlock_too(shelf)
             self.extra.misses += 1
             self.note_peak()
@@ -466,8 +470,8 @@ cdef class PoolStore:
             nbytes = shelf.cell_room * CELL_UNIT // page * page
             nbytes = ndx_round_up(min(nbytes, most - dropped), page)
             shelf.cell_room -= nbytes // CELL_UNIT
-            ndx_store(&shelf.idle, shelf.idle - nbytes)
-            ndx_store(&self.extra.rounded, self.extra.rounded - nbytes)
+            ndx_store_size(&shelf.idle, shelf.idle - nbytes)
+            ndx_store_size(&self.extra.rounded, self.extra.rounded - nbytes)
             shelf_unlock_too(shelf)
             self.return_bytes(nbytes)
             dropped += nbytes

@@ -7,14 +7,14 @@ and put back. All of these functions take the lock.
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
+from ndx._lib.free_threading cimport ndx_load_size, ndx_store_size
 from ndx.backends._budget cimport budget_look, watch_claim, watch_go_on
 from ndx.backends._pool.index cimport (
     BUSY, FREE, PoolBlock, PoolEvent, PoolSegment, copy_block,
 )
 from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    QUICK_SHARE, WINDOWS, PoolHistory, bytes_in_use, ndx_load, ndx_lock_acquire,
-    ndx_lock_release, ndx_store,
+    QUICK_SHARE, WINDOWS, PoolHistory, bytes_in_use, ndx_lock_acquire, ndx_lock_release,
 )
 
 cdef extern from "ndx/internal/clock.h" nogil:
@@ -60,7 +60,7 @@ cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil:
 
 cdef size_t pool_shrink(Pool pool, size_t nbytes, bint kept) noexcept nogil:
     """Give back up to `nbytes` of idle memory; what is set aside only if `kept`."""
-    cdef size_t reserved = ndx_load(&pool.counters.reserved)
+    cdef size_t reserved = ndx_load_size(&pool.counters.reserved)
     cdef size_t target = reserved - min(reserved, nbytes)
     if not kept:
         target = max(target, pool.kept)
@@ -75,7 +75,7 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
     times in a row, and its memory is kept. The system may take that of large blocks
     when it needs pages.
     """
-    cdef size_t reserved = ndx_load(&pool.counters.reserved)
+    cdef size_t reserved = ndx_load_size(&pool.counters.reserved)
     cdef size_t page = pool.source.granularity
     cdef size_t low, high
     cdef uint64_t now
@@ -103,7 +103,7 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
     pool_trim(pool, max(bytes_in_use(pool) + (most >> 1), pool.kept), <uint64_t>-1)
     pool.shrunk = now
     pool.shrunk_from = reserved
-    pool.shrunk_to = ndx_load(&pool.counters.reserved)
+    pool.shrunk_to = ndx_load_size(&pool.counters.reserved)
 
 
 cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept nogil:
@@ -295,10 +295,10 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
     if end + page <= start + block.nbytes:
         tail = pool.split(block, end - start)
         tail.state = BUSY
-        ndx_store(&pool.extra.rounded, pool.extra.rounded - tail.nbytes)
+        ndx_store_size(&pool.extra.rounded, pool.extra.rounded - tail.nbytes)
     if start + page <= first:
         head = split_before(pool, block, first - start)
-        ndx_store(&pool.extra.rounded, pool.extra.rounded - head.nbytes)
+        ndx_store_size(&pool.extra.rounded, pool.extra.rounded - head.nbytes)
     ndx_lock_release(&pool.lock)
     if tail != NULL:
         released += give_back(pool, tail)
