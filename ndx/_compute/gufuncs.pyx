@@ -257,11 +257,13 @@ cdef Gufunc SVD_VALUES = loops_of("svd")
 
 # The named tuples of NumPy's results: of no matrices, because BLAS reserves memory
 # (32 MiB) at its first computation.
-cdef object none = np.ones((0, 1, 1))
-cdef object EighResult = type(np.linalg.eigh(none))
-cdef object QRResult = type(np.linalg.qr(none))
-cdef object SlogdetResult = type(np.linalg.slogdet(none))
-cdef object SVDResult = type(np.linalg.svd(none))
+cdef list result_types():
+    x = np.ones((0, 1, 1))
+    return [type(function(x)) for function in (
+        np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd)]
+
+cdef object EighResult, QRResult, SlogdetResult, SVDResult
+EighResult, QRResult, SlogdetResult, SVDResult = result_types()
 
 
 cdef bint taken(BaseArray x, bint square) noexcept:

@@ -47,7 +47,7 @@ cdef class Entry:
     cdef uint64_t thread             # thread that entered
     cdef object task                 # weak reference to the task that entered
     cdef bint early                  # its exit came before those of inner scopes
-    cdef bint ending                 # a thread ends it, whose own it is not
+    cdef bint ending                 # left by a thread whose own it is not
 
 # Base class of `ndx.use`, of workspaces and of all else that is entered and left.
 cdef class Scope:

@@ -16,7 +16,8 @@ from ndx._context.context cimport (
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_load_address, ndx_set_flag, ndx_up_time,
+    NDX_FREE_THREADED, ndx_load_address, ndx_load_flag, ndx_set_flag, ndx_swap_flag,
+    ndx_up_time,
 )
 from ndx._lib.interpreter cimport (
     Here, PyThreadState_Get, PyThreadState_GetID, current_home, current_place,
@@ -208,10 +209,13 @@ cdef int end_late() except -1:
         event = CLOSE if entry.thread == here else INHERIT
         if event == INHERIT and not has_ended(entry):
             continue
-        if take(entry):
+        try:
             left_elsewhere.remove(entry)
-            if entry.context is not None:
-                obey(entry.scope, entry, event)
+        except ValueError:
+            # Another thread ends it.
+            continue
+        if entry.scope is not None:
+            obey(entry.scope, entry, event)
     ndx_set_flag(&late.any, False)
     if left_elsewhere:
         # Another thread may have added one.
@@ -306,8 +310,9 @@ cdef int leave_scope(Scope scope, object kind) except -1:
             # Its own thread ends it, as soon as it looks for its scopes.
             if not may_end(entry, False):
                 return obey(scope, entry, event)
-            left_elsewhere.append(entry)
-            ndx_set_flag(&late.any, True)
+            if take(entry):
+                left_elsewhere.append(entry)
+                ndx_set_flag(&late.any, True)
             return 0
         if event == INHERIT and not take(entry):
             return 0
@@ -315,12 +320,8 @@ cdef int leave_scope(Scope scope, object kind) except -1:
 
 
 cdef bint take(Entry entry):
-    """Whether this thread is the first to end an entry that is not its own."""
-    cdef bint taken
-    with cython.critical_section(entry):
-        taken = not entry.ending
-        entry.ending = True
-    return taken
+    """Whether this thread is the first to leave an entry that is not its own."""
+    return ndx_swap_flag(&entry.ending, False, True)
 
 
 cdef int obey(Scope scope, Entry entry, Event event) except -1:
@@ -447,7 +448,8 @@ cdef Entry find_elsewhere(Scope scope, const Here *here):
             if owner is None:
                 break
             with cython.critical_section(owner):
-                best = better(best, entry, peers, here)
+                if not ndx_load_flag(&entry.ending):
+                    best = better(best, entry, peers, here)
                 entry = entry.before
     return best
 
@@ -511,6 +513,9 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
         if entry is None or not entry.early or not may_end(entry, here):
             break
         # Early, uncover -> settled, end.
+        if entry.ending:
+            # Its last exit has come, in another thread.
+            continue
         try:
             settle(entry, <void *>home)
         except MemoryError as raised:
@@ -524,6 +529,8 @@ cdef int abandon(Scope scope, Entry entry) except -1:
     """End an entry of a workspace to be destroyed, if its thread or task has ended."""
     cdef bint ended = has_ended(entry)
     if NDX_FREE_THREADED and ended and not take(entry):
+        # It was left, or another thread ends it.
+        top_context()
         return 0
     return obey(scope, entry, RECLAIM if ended else DESTROY)
 

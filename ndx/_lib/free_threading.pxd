@@ -24,6 +24,7 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     unsigned int ndx_up_uint "ndx_up"(unsigned int *word)
     bint ndx_get_flag "ndx_get"(const bint *word)
     void ndx_set_flag "ndx_set"(bint *word, bint value)
+    bint ndx_swap_flag "ndx_swap"(bint *word, bint before, bint value)
     bint ndx_load_flag "ndx_load"(const bint *word)
     void ndx_store_flag "ndx_store"(bint *word, bint value)
     unsigned char ndx_get_byte "ndx_get"(const unsigned char *word)
