@@ -16,8 +16,8 @@ from ndx._blocks.block cimport (
     IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
     block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
-    block_origin, block_pin, block_unpin, block_wait_for_device, block_wait_for_move,
-    block_wrap, export_free, export_new,
+    block_origin, block_pin, block_unpin, block_wait_for_device, block_wrap, export_free,
+    export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
@@ -536,17 +536,16 @@ cdef BaseArray same_view(BaseArray x):
 
 cdef int wait_until_live(BaseArray x) except -1:
     """Wait until no device reads the array; StaleArrayError if it is still unusable."""
-    while block_is_read_by_device(x.block):
-        block_wait_for_device(x.block)
-    block_wait_for_move(x.block)
-    if not block_is_live(x.block):
-        raise stale_error(x)
+    while not block_is_live(x.block):
+        if block_is_read_by_device(x.block):
+            block_wait_for_device(x.block)
+        elif x.block.device or not block_is_usable(x.block):
+            raise stale_error(x)
     return 0
 
 
 cdef int require_usable_off_host(BaseArray x) except -1:
     """Raise StaleArrayError if `x` is stale or closed; arrays on a device pass."""
-    block_wait_for_move(x.block)
     if not block_is_usable(x.block):
         raise stale_error(x)
     return 0

@@ -119,7 +119,6 @@ cdef void block_take_out(Block *block, Taken *taken) noexcept
 cdef void give_back(const Taken *taken) noexcept
 cdef void block_set_free(Block *block) noexcept
 cdef const uint64_t *block_hide(Block *block) noexcept
-cdef void block_wait_for_move(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
 cdef int block_close(Block *block) except -1
 cdef void block_purge(Block *block) noexcept

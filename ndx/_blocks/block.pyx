@@ -314,7 +314,7 @@ cdef int ending_of(Block *block) noexcept:
     """Return why the memory of a block goes back now."""
     if block_is_closed(block):
         return CLOSED
-    return DROPPED if block_is_usable(block) else SCOPE_END
+    return DROPPED if is_usable(block) else SCOPE_END
 
 
 cdef void block_take_out(Block *block, Taken *taken) noexcept:
@@ -399,13 +399,6 @@ cdef const uint64_t *block_hide(Block *block) noexcept:
     return now
 
 
-cdef void block_wait_for_move(Block *block) noexcept:
-    """Wait until a block that another thread moves has arrived."""
-    if NDX_FREE_THREADED and ndx_get_clock(&block.now) == &moving:
-        block_lock(block)
-        block_unlock(block)
-
-
 cdef bint block_is_closed(Block *block) noexcept:
     return ndx_get_clock(&block.now) == &closed
 
@@ -419,6 +412,18 @@ cdef void block_set_device(Block *block, int device) noexcept:
 
 cdef bint block_is_usable(Block *block) noexcept:
     """Whether a block is neither stale nor closed, wherever its memory is."""
+    cdef bint usable
+    if block_is_live(block):
+        return True
+    # Another thread may move it: until it has arrived, its clock is another's.
+    block_lock(block)
+    usable = is_usable(block)
+    block_unlock(block)
+    return usable
+
+
+cdef bint is_usable(Block *block) noexcept:
+    """As `block_is_usable`, for a caller that has locked the block."""
     if block.now == &read_by_device:
         return True
     if block.now != &off_host:

@@ -3,10 +3,10 @@
 A file of `interop/calls` is of one library. Its first lines are run once: imports, and
 functions. The lines after a blank one are run before each call: what is there a NumPy
 array becomes an array of the kind that is tested, a NumPy scalar becomes one without
-dimensions with ndx. Then come chapters of calls, one a line. `[name, needs module]` is
-left out without the module, `[name, q in LIST]` is run for each source of LIST.
-`[name, not empty]` has no arrays without elements: the library's compiled code reads
-or writes beyond the end of these, also of NumPy's.
+dimensions with ndx. Then come chapters of calls, one a line. `[name, needs
+module>=1.2]` is left out without the module, or with an older one, `[name, q in LIST]`
+is run for each source of LIST. `[name, not empty]` has no arrays without elements: the
+library's compiled code reads or writes beyond the end of these, also of NumPy's.
 
 A call is an expression, after statements if need be ("; "). What it says after "  # ":
 
@@ -18,6 +18,7 @@ A call is an expression, after statements if need be ("; "). What it says after 
 
 import ast
 import re
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,11 @@ import ndx
 from helpers.answers import Refused, watched
 
 FOLDER = Path(__file__).parents[1] / "interop/calls"
+
+
+def version_of(name):
+    """Return the first two numbers of a module's version."""
+    return tuple(map(int, import_module(name).__version__.split(".")[:2]))
 
 
 class Call(NamedTuple):
@@ -84,10 +90,13 @@ class Library:
             )
         ]
         _, _, need = title.partition(", needs ")
-        for name in [*names, need.partition(",")[0]]:
+        need, _, least = need.partition(",")[0].partition(">=")
+        for name in [*names, need]:
             top = name.partition(".")[0]
             if top and find_spec(top) is None:
                 return top
+        if least and version_of(need) < tuple(map(int, least.split("."))):
+            return f"{need} {least}"
         return None
 
     def load(self):

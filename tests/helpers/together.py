@@ -18,7 +18,7 @@ ROUNDS = int(os.environ.get("NDX_EXAMPLES", "20")) * 100
 # CPython 3.13t keeps classes and functions for ever once a thread has started.
 CLASSES_STAY = FREE_THREADED and sys.version_info < (3, 14)
 skip_where_classes_stay = pytest.mark.skipif(
-    CLASSES_STAY, reason="classes are immortal there"
+    CLASSES_STAY, reason="classes and functions are immortal there"
 )
 # docs/architecture.md, "Without the GIL".
 only_with_free_lists = pytest.mark.skipif(

@@ -10,7 +10,6 @@ import pytest
 from helpers.commands import run_python
 
 import ndx
-from ndx._clusters import worker_memory
 from ndx._lib.system import machine_memory, memory_for_pages
 from ndx.backends import _budget
 from ndx.testing import assert_equal
@@ -20,6 +19,7 @@ pytest.importorskip("distributed")
 from distributed import Client
 from distributed.spill import SpillBuffer
 
+from ndx._clusters import worker_memory
 from ndx.distributed import MemoryReport, WorkerMemory, WorkerReport, memory_report
 
 MIB = 2**20

@@ -291,12 +291,16 @@ def test_a_prefetch_that_rests_makes_nobody_wait():
 
 @pytest.mark.parametrize("mark", [iter, ndx.no_prefetch])
 def test_a_source_that_asks_its_own_prefetch(mark):
+    has_iterator = threading.Event()
+
     def source():
         yield 1
+        has_iterator.wait(60)
         yield next(iterator)
 
     with ndx.prefetch(mark(source())) as batches:
         iterator = iter(batches)
+        has_iterator.set()
         assert next(iterator) == 1
         with pytest.raises(RuntimeError, match="would wait for itself"):
             next(iterator)
