@@ -239,15 +239,14 @@ def caches() -> dict[str, dict[str, int | None]]:
 
     Notes
     -----
-    `empty_cache` empties them all.
+    `empty_cache` empties them all. Without the GIL the lists of array objects and blocks
+    stay empty: the allocators beneath them have a part for each thread.
 
     Examples
     --------
     >>> import ndx
-    >>> x = ndx.ones(3)
-    >>> del x
     >>> kept = ndx.memory.caches()["array objects"]
-    >>> 1 <= kept["entries"] <= kept["most"]
+    >>> kept["entries"] <= kept["most"]
     True
     """
     found = {}
