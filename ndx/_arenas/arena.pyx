@@ -341,7 +341,7 @@ cdef class Arena(Watcher):
                     observers.retired(serial)
                     ndx_stripe_lock(self.stripe)
             else:
-                block.retired = False
+                ndx_set_byte(&block.retired, False)
                 self.let_go(block)
                 block_take_out(block, &taken)
                 ndx_stripe_unlock(self.stripe)

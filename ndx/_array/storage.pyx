@@ -16,8 +16,8 @@ from ndx._blocks.block cimport (
     IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
     block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
-    block_origin, block_pin, block_unpin, block_wait_for_device, block_wrap, export_free,
-    export_new,
+    block_origin, block_pin, block_unpin, block_wait_for_device, block_wrap,
+    export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name

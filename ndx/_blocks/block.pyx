@@ -18,7 +18,8 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_get_clock, ndx_get_int, ndx_set_clock, ndx_set_time,
+    NDX_FREE_THREADED, ndx_get_clock, ndx_get_int, ndx_set_byte, ndx_set_clock,
+    ndx_set_time,
 )
 from ndx._lib.tracing cimport DOMAIN, trace, untrace
 from ndx.backends._relief cimport relieve
@@ -511,7 +512,7 @@ cdef void block_settle(Block *block) noexcept:
     if block_is_used(block) or not block.retired:
         block_unlock(block)
         return
-    block.retired = False
+    ndx_set_byte(&block.retired, False)
     parent = block.parent
     if parent != NULL:
         (<BlockParent>parent).block_idle(block)

@@ -9,7 +9,7 @@ If that is impossible, the function is called as it is.
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_GET_ITEM
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
@@ -30,7 +30,8 @@ from ndx._fusing.signatures cimport (
 )
 from ndx._lib.dtypes cimport is_numpy_scalar
 from ndx._lib.free_threading cimport (
-    NDX_SHARDS, ndx_get_count, ndx_set_count, ndx_shard, ndx_share, ndx_up_count,
+    NDX_SHARDS, ndx_get_count, ndx_get_object, ndx_items, ndx_set_count, ndx_set_object,
+    ndx_shard, ndx_share, ndx_up_count,
 )
 
 __all__ = ["FusedFunction", "fuse"]
@@ -168,10 +169,17 @@ cdef class Shard:
     """What the threads of one shard know of a fused function.
 
     Without a GIL threads that shared it would wait for one another, to count references
-    to its entries and programs. So each shard records for itself.
+    to it, its entries and programs. So a shard is made by its thread, and records for
+    itself.
     """
 
     cdef Known known             # by `now` and `replace` alone
+
+
+cdef Shard new_shard():
+    cdef Shard made = Shard.__new__(Shard)
+    made.known = new_known([], {}, {}, False)
+    return made
 
 
 cdef Known new_known(list entries, dict canonical, dict seen, bint takes):
@@ -224,6 +232,7 @@ cdef class FusedFunction:
 
     cdef Vectorcall vectorcall
     cdef readonly object _function
+    cdef Shard first             # of a thread that has none of its own yet
     cdef tuple shards
     cdef uint64_t by_value       # bits of floats on which the recording depended
     cdef Py_ssize_t signatures
@@ -235,8 +244,8 @@ cdef class FusedFunction:
     def __cinit__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.vectorcall = <Vectorcall><void *>call_fused
-        self.shards = tuple([Shard() for _ in range(NDX_SHARDS)])
-        self.clear()
+        self.first = new_shard()
+        self.shards = (self.first,) * NDX_SHARDS
         ndx_share(self)
         # Callable objects have no name of their own.
         self.__qualname__ = type(function).__qualname__
@@ -267,7 +276,7 @@ cdef class FusedFunction:
         cdef Entry entry
         cdef list found = []
         cdef set met = set()
-        for shard in self.shards:
+        for shard in self.all_shards():
             before = frozenset(met)
             for entry in now(shard).entries:
                 met.add(entry.words)
@@ -282,7 +291,7 @@ cdef class FusedFunction:
             self.by_value = 0
             ndx_set_count(&self.signatures, 0)
             ndx_up_count(&self.cleared)
-        for shard in self.shards:
+        for shard in self.all_shards():
             while not replace(shard, now(shard), new_known([], {}, {}, False)):
                 pass
 
@@ -370,7 +379,29 @@ cdef class FusedFunction:
 
     cdef inline Shard shard(self):
         """Return the shard of this thread."""
-        return <Shard>PyTuple_GET_ITEM(self.shards, ndx_shard())
+        # No reference to the tuple is counted: all threads would write to its count.
+        cdef PyObject *found = ndx_get_object(
+            ndx_items(<PyObject *>self.shards) + ndx_shard())
+        if NDX_SHARDS > 1 and found == <PyObject *>self.first:
+            return self.add_shard()
+        return <Shard>found
+
+    cdef Shard add_shard(self):
+        cdef PyObject **place = ndx_items(<PyObject *>self.shards) + ndx_shard()
+        cdef Shard made = new_shard()
+        with cython.critical_section(self):
+            if place[0] == <PyObject *>self.first:
+                Py_INCREF(made)
+                ndx_set_object(place, <PyObject *>made)
+                Py_DECREF(self.first)
+            return <Shard>place[0]
+
+    cdef list all_shards(self):
+        """Return the shards there are."""
+        cdef list shards
+        with cython.critical_section(self):
+            shards = list(self.shards)
+        return list(dict.fromkeys(shards))
 
     cdef Entry find(self, Shard shard, Known known, Words *found, uint64_t hash,
                     PyObject **args, list owned):

@@ -51,3 +51,4 @@ cdef extern from "ndx/internal/free_threading.h":
     void ndx_share(object x) noexcept
     PyObject *ndx_get_object "ndx_get"(PyObject *const *word) noexcept
     void ndx_set_object "ndx_set"(PyObject **word, PyObject *value) noexcept
+    PyObject **ndx_items(PyObject *items) noexcept      # of a tuple

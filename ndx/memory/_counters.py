@@ -239,8 +239,8 @@ def caches() -> dict[str, dict[str, int | None]]:
 
     Notes
     -----
-    `empty_cache` empties them all. Without the GIL the lists of array objects and blocks
-    stay empty: the allocators beneath them have a part for each thread.
+    `empty_cache` empties them all. Without the GIL the lists of array objects and of
+    blocks stay empty: the allocators beneath them have a part for each thread.
 
     Examples
     --------

@@ -12,6 +12,8 @@
 
 #define NDX_STRIPES 64
 
+#define ndx_items(tuple) (((PyTupleObject *)(tuple))->ob_item)
+
 /* For words that are written with a lock, and also read without. */
 #if defined(_MSC_VER)
 #define ndx_load(word) (*(word))
