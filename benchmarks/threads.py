@@ -5,13 +5,14 @@
 Each thread computes on arrays of its own, in a workspace of its own or without one. A
 row shows the time of an operation in one thread, and the median of how many times the
 work of one so many threads did: with the GIL no more than 1. NumPy is measured in the
-same run.
+same run. Training and predictions compute 100 operations for each batch and request.
 
 ``--check`` exits with 1 if threads in workspaces of their own do less than 0.9 of what
 so many should.
 """
 
 import argparse
+import functools
 import sys
 import threading
 import time
@@ -24,6 +25,7 @@ import ndx
 TARGET = 0.9
 SIZES = (10, 50, 1000)
 INSIDE = 20  # operations of a scope
+STEP = 100  # those of a batch, or a request
 
 
 def in_workspaces(operation):
@@ -74,13 +76,62 @@ def fused(x):
     return x * 0.5 + 1
 
 
+def training(n):
+    """Return what trains, in workers with workspaces of their own."""
+
+    def step(params, batch):
+        for _ in range(STEP // 2):
+            params = params * 0.5 + batch
+        return params, 0.0
+
+    def run(count, threads):
+        batches = [ndx.ones(n) for _ in range(threads * count // STEP)]
+        begin = time.perf_counter()
+        ndx.parallel.train(
+            step, ndx.zeros(n), batches, workers=threads, average_every=64, threads=1
+        )
+        return time.perf_counter() - begin
+
+    return run
+
+
+def predicting(n):
+    """Return what asks a predictor, whose workers have workspaces of their own."""
+
+    def answer(x):
+        for _ in range(STEP // 2):
+            x = x * 0.5 + 1
+        return x
+
+    def run(count, threads):
+        x = ndx.ones((1, n))
+        with ndx.parallel.Predictor(
+            answer, workers=threads, max_batch=1, threads=1
+        ) as predictor:
+            predictor(x)
+            begin = time.perf_counter()
+            asked = [predictor.submit(x) for _ in range(threads * count // STEP)]
+            for each in asked:
+                each.result()
+            return time.perf_counter() - begin
+
+    return run
+
+
+def in_threads(make):
+    """Return what runs the work that `make` makes in several threads."""
+    return lambda n: functools.partial(seconds, make(n))
+
+
 KINDS = {
-    "x * 0.5 + 1 in workspaces": in_workspaces(lambda x: x * 0.5 + 1),
-    "the same fused in workspaces": in_workspaces(fused),
-    "sum(x) in workspaces": in_workspaces(ndx.sum),
-    "x[1:5]": slices,
-    "x * 0.5 + 1": arithmetic(ndx),
-    "x * 0.5 + 1 of NumPy": arithmetic(np),
+    "x * 0.5 + 1 in workspaces": in_threads(in_workspaces(lambda x: x * 0.5 + 1)),
+    "the same fused in workspaces": in_threads(in_workspaces(fused)),
+    "sum(x) in workspaces": in_threads(in_workspaces(ndx.sum)),
+    "train in workspaces": training,
+    "Predictor in workspaces": predicting,
+    "x[1:5]": in_threads(slices),
+    "x * 0.5 + 1": in_threads(arithmetic(ndx)),
+    "x * 0.5 + 1 of NumPy": in_threads(arithmetic(np)),
 }
 
 
@@ -106,12 +157,12 @@ def seconds(work, count, threads):
     return found
 
 
-def measure(work, count, threads, repeats):
+def measure(run, count, threads, repeats):
     """Return nanoseconds of one thread's operation, and the gain of several threads."""
     alone, gains = [], []
     for _ in range(repeats):
-        one = seconds(work, count, 1)
-        gains.append(threads * one / seconds(work, count, threads))
+        one = run(count, 1)
+        gains.append(threads * one / run(count, threads))
         alone.append(one / count * 1e9)
     return median(alone), median(gains)
 

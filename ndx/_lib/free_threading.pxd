@@ -31,6 +31,8 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     void ndx_set_byte "ndx_set"(unsigned char *word, unsigned char value)
     Py_ssize_t ndx_get_count "ndx_get"(const Py_ssize_t *word)
     void ndx_set_count "ndx_set"(Py_ssize_t *word, Py_ssize_t value)
+    Py_ssize_t ndx_load_count "ndx_load"(const Py_ssize_t *word)
+    void ndx_store_count "ndx_store"(Py_ssize_t *word, Py_ssize_t value)
     Py_ssize_t ndx_up_count "ndx_up"(Py_ssize_t *word)
     Py_ssize_t ndx_down_count "ndx_down"(Py_ssize_t *word)
     size_t ndx_load_size "ndx_load"(const size_t *word)

@@ -2,7 +2,9 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport Entry, Scope
-from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_set_time, ndx_swap_time
+from ndx._lib.free_threading cimport (
+    NDX_FREE_THREADED, ndx_load_count, ndx_set_time, ndx_swap_time,
+)
 from ndx._lib.interpreter cimport Here, PyThreadState_Get, PyThreadState_GetID
 from ndx._workspaces.slots cimport Slots
 from ndx.backends.base cimport Backend
@@ -58,6 +60,10 @@ cdef Workspace make_workspace(str name, object backend, object config, bint bypa
                               Workspace like)
 cdef Workspace workspace_of(Entry entry)
 
+
+cdef inline Py_ssize_t depth_of(Workspace workspace) noexcept:
+    """Return its `depth`, in any thread: others enter and leave."""
+    return ndx_load_count(&workspace.depth)
 
 cdef inline uint64_t claimant() noexcept:
     return PyThreadState_GetID(PyThreadState_Get()) if NDX_FREE_THREADED else 1

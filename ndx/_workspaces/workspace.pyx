@@ -26,7 +26,9 @@ from ndx._context.scopes cimport (
     ready_context,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
-from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_get_time
+from ndx._lib.free_threading cimport (
+    NDX_FREE_THREADED, ndx_get_time, ndx_store_count,
+)
 from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.slots cimport Row, Slots, counters_of
@@ -231,10 +233,10 @@ cdef class Workspace(Member):
         if each is not None:
             return each.enter(here)
         self.check_owner(here)
-        if not self.depth:
+        if not depth_of(self):
             return self.enter(here)
         for each in self.family():
-            if not each.depth and not each.busy:
+            if not depth_of(each) and not ndx_get_time(&each.busy):
                 return each.enter(here)
         each = self.new_sibling()
         try:
@@ -264,7 +266,7 @@ cdef class Workspace(Member):
         # has none.
         ready_context()
         cdef Here here = current_place()
-        if self.depth or self.related:
+        if depth_of(self) or self.related:
             return self.enter_family(&here)
         return self.enter(&here)
 
@@ -275,7 +277,7 @@ cdef class Workspace(Member):
         if self.last_home != here.home or self.owner_id != here.thread or (
                 self.task is not None and has_gone(self.task)):
             self.note_task(here)
-        if not self.depth:
+        if not depth_of(self):
             if not try_claim(self):
                 self.claim("entered")
             if not self.bypassed:
@@ -283,7 +285,7 @@ cdef class Workspace(Member):
         # Code that ran until here may have left the scope that was current.
         paused = pause_collector()
         try:
-            if self.depth:
+            if depth_of(self):
                 # The workspace is open here already: its cycle goes on.
                 entry = Entry(self, self.arena)
             else:
@@ -293,19 +295,19 @@ cdef class Workspace(Member):
                 with cython.critical_section(entry):
                     entry.task = self.task
             push(own_context(), entry, self, here)
-            self.depth += 1
+            ndx_store_count(&self.depth, depth_of(self) + 1)
         finally:
             resume_collector(paused)
-            if not self.depth:
+            if not depth_of(self):
                 # There was no memory for a context of this task: the cycle ends.
                 self.end_cycle(outer_backend())
-            elif self.depth == 1:
+            elif depth_of(self) == 1:
                 unclaim(self)
         return self
 
     cdef int note_task(self, const Here *here) except -1:
         """Record the task that enters; raise in a thread that may not enter."""
-        if not self.depth:
+        if not depth_of(self):
             self.check_owner(here)
         task = current_task()
         self.task = None if task is None else weakref.ref(task)
@@ -348,12 +350,12 @@ cdef class Workspace(Member):
 
     cdef int left(self, Entry entry, Backend outside) except -1:
         drop_entry(entry)
-        if self.depth == 1:
+        if depth_of(self) == 1:
             while not try_claim(self) and NDX_FREE_THREADED:
                 # Another thread has claimed it, and finds that it is open.
                 pause()
-        self.depth -= 1
-        if not self.depth:
+        ndx_store_count(&self.depth, depth_of(self) - 1)
+        if not depth_of(self):
             self.end_cycle(outside)
         return 0
 
@@ -392,9 +394,9 @@ cdef class Workspace(Member):
 
     cdef int claim_closed(self, str what) except -1:
         """Claim a workspace of which no scope is open; or raise."""
-        if not self.depth:
+        if not depth_of(self):
             self.claim(what)
-            if not self.depth:
+            if not depth_of(self):
                 return 0
             unclaim(self)
         raise WorkspaceError(
@@ -408,8 +410,8 @@ cdef class Workspace(Member):
                 f"{self} can't be entered: the thread that is in a scope of it has "
                 "ended; destroy it, or use another")
         raise WorkspaceError(
-            f"{self} {'is open in' if self.depth else 'belongs to'} another thread; "
-            "each has its own of every name: ask ndx.workspace(name) there")
+            f"{self} {'is open in' if depth_of(self) else 'belongs to'} another "
+            "thread; each has its own of every name: ask ndx.workspace(name) there")
 
     def borrow(self) -> AbstractContextManager[Workspace]:
         """Make the workspace current again, inside of a scope of it; no new cycle.
@@ -634,7 +636,7 @@ cdef class Workspace(Member):
                 if not has_ended(entry):
                     abandon(scope, entry)
         for each in self.family():
-            while each.depth:
+            while depth_of(each):
                 for entry, scope in each.entries()[:1]:
                     abandon(scope, entry)
             each.claim_closed(what)
@@ -679,10 +681,10 @@ cdef class Workspace(Member):
     @property
     def is_open(self) -> bool:
         """Whether a scope of the workspace is open now."""
-        if self.depth:
+        if depth_of(self):
             # One that was left in another thread ends now.
             top_context()
-        return self.depth > 0
+        return depth_of(self) > 0
 
     @property
     def is_open_here(self) -> bool:
@@ -785,7 +787,7 @@ cdef class Workspace(Member):
             ``escaped_count`` and ``escaped_bytes`` (arrays that left alive, and what
             was copied for them); ``departures`` (requests off the plan of lifetimes).
         """
-        return counters_of(self.slots, self.depth > 0)
+        return counters_of(self.slots, depth_of(self) > 0)
 
     def __reduce__(self):
         raise TypeError(
@@ -793,7 +795,7 @@ cdef class Workspace(Member):
             "config, and ask ndx.workspace(name, config=...) where it is needed")
 
     def __repr__(self):
-        state = "open" if self.depth else "closed"
+        state = "open" if depth_of(self) else "closed"
         return (f"<Workspace {self.name!r}: {format_size(self.size)}, {state}, "
                 f"generation {self.generation}>")
 
@@ -827,7 +829,7 @@ cdef class Borrowed(Scope):
             entry = Entry(self, found.arena)
             entry.task = found.task
             push(own_context(), entry, found, &here)
-            found.depth += 1
+            ndx_store_count(&found.depth, depth_of(found) + 1)
         finally:
             resume_collector(paused)
         return found
@@ -912,7 +914,7 @@ cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
     An arena that has had no cycle yet was set aside for the first. On a GPU a captured
     graph may write to an arena at any time. An arena in a file has content.
     """
-    return workspace.depth == 0 and arena.size != 0 and not arena.used \
+    return depth_of(workspace) == 0 and arena.size != 0 and not arena.used \
         and arena.has_no_pinned() and arena.counts.cycles > 0 \
         and not arena.backend.device_number and arena.mirror is None \
         and arena.home is arena.backend
@@ -934,7 +936,7 @@ def held_arenas() -> list[Any]:
                 unclaim(workspace)
             found.append(HeldArena(
                 workspace.name, innermost(arena.owning_backend()), arena.size,
-                workspace.depth > 0, idle, releaser(workspace, arena)))
+                depth_of(workspace) > 0, idle, releaser(workspace, arena)))
     return found
 
 
