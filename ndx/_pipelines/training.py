@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -118,7 +119,8 @@ def _kind(leaf: Any) -> str:
 # ---- Rounds: steps of all workers, then an average -----------------------------------
 
 
-# Batches that wait for a worker or are in its hands: it always finds the next one.
+# Batches for each worker that wait for it or are in its hands, if they are made
+# meanwhile: it always finds the next one.
 WAITING = 2
 
 
@@ -202,6 +204,8 @@ class Rounds:
     on_score: Callable[[int, float], Any] | None
     after_averaging: bool
     bar: Any
+    # How many batches may wait for a worker or be in its hands.
+    waiting: float
     scores: list[float] = dataclasses.field(default_factory=list)
     batches: int = 0
     averages: int = 0
@@ -228,7 +232,7 @@ class Rounds:
         found: dict[int, tuple[Any, float]] = {}
         first = self.batches
         for given in range(full):
-            while given - len(found) >= WAITING * self.workers:
+            while given - len(found) >= self.waiting:
                 self._take_one(found)
             try:
                 batch = next(source)
@@ -479,6 +483,7 @@ def train(
         crew = Crew(
             [replica(step, place, update is not None) for place in where],
             own_tasks=True,
+            seldom=_is_made(batches),
             name="ndx-train",
             threads=threads,
         )
@@ -493,6 +498,7 @@ def train(
             on_score,
             report_after_averaging,
             bar,
+            math.inf if _is_made(batches) else WAITING * len(where),
         )
         for _ in range(epochs):
             with _ahead(batches, prefetch) as source:
@@ -500,6 +506,11 @@ def train(
             if rounds.is_last:
                 break
         return Trained(rounds.params, rounds.scores, rounds.batches, rounds.averages)
+
+
+def _is_made(items: Iterable[Any]) -> bool:
+    """Whether all items are there: those that are handed out take no more memory."""
+    return isinstance(items, list | tuple)
 
 
 @contextlib.contextmanager
@@ -513,8 +524,8 @@ def _ahead(items: Iterable[Any], depth: int) -> Iterator[Iterator[Any]]:
     iterator
         The items. An error of `items` is raised after the items before it.
     """
-    # What is in a list is made already: a thread would only copy it.
-    if not depth or isinstance(items, list | tuple):
+    # A thread would only copy what is made already.
+    if not depth or _is_made(items):
         yield iter(items)
         return
     # Each worker holds the batch that it computes.

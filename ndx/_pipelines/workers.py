@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -314,6 +315,9 @@ class Outcome(NamedTuple):
             del self, error
 
 
+# Seconds: outcomes of a crew that has `seldom` come no later, but for the task between.
+LATE = 0.05
+
 Opened = Callable[[], "contextlib.AbstractContextManager[Callable[..., Any]]"]
 
 
@@ -327,7 +331,7 @@ class _Post:
         self.tasks: list[queue.SimpleQueue[Any]] = [
             queue.SimpleQueue() for _ in range(queues)
         ]
-        self.done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[list[Outcome]] = queue.SimpleQueue()
         # Tasks with larger keys are left: one with this key has failed.
         self.bound = math.inf
 
@@ -345,6 +349,9 @@ class Crew:
         is called for each task, and which ends with the worker.
     own_tasks : bool
         Whether each worker has a queue of its own; else they take from one.
+    seldom : bool
+        Whether outcomes may come several at once, a little later: each time wakes the
+        thread that waits, which takes as long as some dozen small operations.
     stop : callable, optional
         Also called when the crew stops before all is done.
     **options
@@ -356,11 +363,14 @@ class Crew:
         opened: Sequence[Opened],
         *,
         own_tasks: bool = False,
+        seldom: bool = False,
         stop: Callable[[], None] | None = None,
         **options: Any,
     ):
         count = len(opened)
         post = self._post = _Post(count if own_tasks else 1)
+        self._came: deque[Outcome] = deque()
+        late = LATE if seldom else 0.0
 
         def stop_all() -> None:
             post.bound = -1
@@ -371,7 +381,7 @@ class Crew:
 
         def job_of(i: int) -> Callable[[], None]:
             tasks, opener = post.tasks[i % len(post.tasks)], opened[i]
-            return lambda: _work(opener, tasks, post)
+            return lambda: _work(opener, tasks, post, late)
 
         self.team = Team([job_of(i) for i in range(count)], stop_all, **options)
 
@@ -381,7 +391,9 @@ class Crew:
 
     def take(self) -> Outcome:
         """Wait for a task that is done, and return its outcome."""
-        return self._post.done.get()
+        if not self._came:
+            self._came.extend(self._post.done.get())
+        return self._came.popleft()
 
     def close(self) -> list[Outcome]:
         """Wait for tasks that have begun, leave the others; end the threads.
@@ -389,11 +401,12 @@ class Crew:
         Returns the outcomes that nobody has taken.
         """
         self.team.close()
-        found: list[Outcome] = []
+        found = list(self._came)
+        self._came.clear()
         if self.team.is_here:
             with contextlib.suppress(queue.Empty):
                 while True:
-                    found.append(self._post.done.get_nowait())
+                    found += self._post.done.get_nowait()
         return found
 
     def __del__(self) -> None:
@@ -402,8 +415,12 @@ class Crew:
             self.close()
 
 
-def _work(opened: Opened, tasks: queue.SimpleQueue[Any], post: _Post) -> None:
+def _work(
+    opened: Opened, tasks: queue.SimpleQueue[Any], post: _Post, late: float
+) -> None:
     """Do tasks until there is None, or the crew stops."""
+    kept: list[Outcome] = []
+    posted = 0.0
     try:
         with opened() as call:
             while (task := tasks.get()) is not None:
@@ -411,14 +428,21 @@ def _work(opened: Opened, tasks: queue.SimpleQueue[Any], post: _Post) -> None:
                     continue
                 key, args = task
                 outcome = _outcome(call, key, args)
+                kept.append(outcome)
                 # An idle worker keeps no arrays alive.
                 del task, args
                 if outcome.error is not None:
                     post.bound = min(post.bound, key)
-                post.done.put(outcome)
+                elif late and not tasks.empty() and time.monotonic() - posted < late:
+                    del outcome
+                    continue
                 del outcome
+                post.done.put(kept)
+                kept, posted = [], time.monotonic()
     except BaseException as error:
-        post.done.put(Outcome(None, error=error))
+        kept.append(Outcome(None, error=error))
+    if kept:
+        post.done.put(kept)
 
 
 def _outcome(call: Callable[..., Any], key: int, args: tuple[Any, ...]) -> Outcome:
