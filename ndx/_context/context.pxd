@@ -80,13 +80,16 @@ cdef struct Late:
 cdef Late late
 
 
-cdef inline Context top_context():
-    """Return the current context, once all scopes here that were left have ended.
+cdef inline int end_left() except -1:
+    """End the scopes here that were left elsewhere.
 
     Without a GIL only its own thread ends a scope, as long as it runs.
     """
-    if NDX_FREE_THREADED and ndx_load_flag(&late.any):
-        late.end()
+    return late.end() if NDX_FREE_THREADED and ndx_load_flag(&late.any) else 0
+
+cdef inline Context top_context():
+    """Return the current context, once all scopes here that were left have ended."""
+    end_left()
     return last_context()
 
 cdef inline Context last_context():
@@ -115,9 +118,9 @@ cdef inline bint is_here(Context context) noexcept:
     return place == ndx_context() or (
         not home_is_context and place == current_home())
 
-cdef inline void set_home(Context context, object home) noexcept:
-    ndx_store_address(&context.place, NULL if home is None else <void *>home)
-    context.home = home
+cdef inline void set_home(Context context, PyObject *home) noexcept:
+    ndx_store_address(&context.place, home)
+    context.home = None if home == NULL else <object>home
 
 cdef Backend placing_backend()
 cdef int placing_device() except -1

@@ -11,8 +11,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
-    Context, Entry, Scope, backend_of, before, is_here, last_context, late, set_home,
-    top_context, variable,
+    Context, Entry, Scope, backend_of, before, end_left, is_here, last_context, late,
+    set_home, top_context, variable,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.free_threading cimport (
@@ -147,7 +147,7 @@ cdef int set_context(Context context) except -1:
             raise
     # Only now: setting the variable creates a thread's first contextvars.Context.
     here = current_place()
-    set_home(context, <object>here.home)
+    set_home(context, here.home)
     if context.gate is not None:
         add_entry(context, context.gate, context.gate.scope, &here)
     return 0
@@ -173,26 +173,27 @@ cdef Context own_context():
         set_context(made)
     finally:
         resume_collector(paused)
-    set_home(made, None)
+    set_home(made, NULL)
     made.previous = None
     return made
 
 
 cdef Context ready_context():
     """Return `own_context()`, where Python may run; a scope is about to be entered."""
-    note_running()
-    top_context()
+    if NDX_FREE_THREADED:
+        note_running()
+    end_left()
     return own_context()
 
 
-cdef bint take_home(Context context):
+cdef inline bint take_home(Context context):
     """Let a context without entries be that of this task; False: it is another's."""
     if not NDX_FREE_THREADED:
         return context.home is None
     with cython.critical_section(context):
         if ndx_load_address(&context.place) != NULL:
             return False
-        set_home(context, <object>current_home())
+        set_home(context, current_home())
     return True
 
 
@@ -245,7 +246,7 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
 cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
     """Make an entry the innermost one of a context of this task: ENTER."""
     if ndx_load_address(&context.place) == NULL:
-        set_home(context, <object>here.home)
+        set_home(context, here.home)
     add_entry(context, entry, owner, here)
     entry.lower = context.top
     if entry.arena is not None and entry.arena.backend.device_number:
@@ -275,7 +276,7 @@ cdef void unlink_entry(Entry entry) noexcept:
             above = above.lower
     entry.lower = entry.context = None
     if context.top is None and context.gate is None:
-        set_home(context, None)
+        set_home(context, NULL)
         if context.hollow:
             context.abandoned = True
 
@@ -530,7 +531,7 @@ cdef int abandon(Scope scope, Entry entry) except -1:
     cdef bint ended = has_ended(entry)
     if NDX_FREE_THREADED and ended and not take(entry):
         # It was left, or another thread ends it.
-        top_context()
+        end_left()
         return 0
     return obey(scope, entry, RECLAIM if ended else DESTROY)
 
@@ -605,7 +606,7 @@ cdef void remove(Context context) noexcept:
     except MemoryError:
         # Leaving must not fail. The context stays the variable's value, but is skipped.
         context.abandoned = True
-    set_home(context, None)
+    set_home(context, NULL)
     context.gate = None
     resume_collector(paused)
 
@@ -620,7 +621,7 @@ cdef void hollow_out(Context context) noexcept:
     context.gate = None
     context.hollow = True
     if context.top is None:
-        set_home(context, None)
+        set_home(context, NULL)
         context.abandoned = True
     serve_as_before(top_of(home, context), home)
 

@@ -19,7 +19,7 @@ from ndx._array.storage cimport BaseArray
 from ndx._blocks.block cimport Block, block_incref, block_is_usable
 from ndx._context.context cimport (
     Context, Entry, Scope, before, drop_entry, is_here, outer_backend,
-    placing_backend, top_context,
+    end_left, placing_backend, top_context,
 )
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
@@ -323,6 +323,7 @@ cdef class Workspace(Member):
         cdef Row row = slots.now
         cdef Backend backend
         cdef Arena arena = self.arena
+        cdef bint failed = True
         try:
             backend = next_backend(self)
             if row.has_memory and row.backend is backend and not slots.ring:
@@ -330,9 +331,11 @@ cdef class Workspace(Member):
                 arena.prepare()
             else:
                 arena = slots.prepare(backend)
-        except BaseException:
-            unclaim(self)
-            raise
+            failed = False
+        finally:
+            # Not `except`, which saves the current exception each time.
+            if failed:
+                unclaim(self)
         if self.arena is not arena:
             self.arena = arena
         arena.begin()
@@ -630,7 +633,7 @@ cdef class Workspace(Member):
         cdef Workspace each
         cdef Entry entry
         # Those of this thread that another one has left end now.
-        top_context()
+        end_left()
         for each in self.family():
             for entry, scope in each.entries():
                 if not has_ended(entry):
@@ -683,7 +686,7 @@ cdef class Workspace(Member):
         """Whether a scope of the workspace is open now."""
         if depth_of(self):
             # One that was left in another thread ends now.
-            top_context()
+            end_left()
         return depth_of(self) > 0
 
     @property

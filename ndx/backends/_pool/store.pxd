@@ -71,7 +71,6 @@ cdef struct Slab:
 # they did since `gather` counted it for the pool.
 cdef struct PoolShelf:
     ndx_lock lock
-    size_t idle                  # bytes of its blocks and its room
     uint64_t allocations
     size_t live                  # these two as differences, which may be below 0
     size_t allocated
@@ -218,7 +217,8 @@ cdef inline size_t shelved_bytes(PoolStore self) noexcept nogil:
     for shard in range(NDX_SHARDS):
         shelf = ndx_get_shelf(&self.shelves[shard])
         if shelf != NULL:
-            nbytes += ndx_load_size(&shelf.idle)
+            nbytes += ndx_load_size(&shelf.quick_nbytes) + \
+                ndx_load_size(&shelf.cell_room) * CELL_UNIT
     return nbytes
 
 
@@ -233,23 +233,19 @@ cdef inline bint shelf_open(PoolStore self) noexcept nogil:
     return ndx_load_size(&self.counters.reserved) <= ndx_load_size(&self.limit)
 
 
-cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes,
-                           size_t rounded) noexcept nogil:
+cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes) noexcept nogil:
     """Count a range of a shelf that is handed out."""
     ndx_store_size(<size_t *>&shelf.allocations, shelf.allocations + 1)
     shelf.live += 1
     shelf.allocated += nbytes
     if <Py_ssize_t>shelf.allocated > <Py_ssize_t>shelf.peak:
         shelf.peak = shelf.allocated
-    ndx_store_size(&shelf.idle, shelf.idle - rounded)
 
 
-cdef inline void shelf_remove(PoolShelf *shelf, size_t nbytes,
-                              size_t rounded) noexcept nogil:
+cdef inline void shelf_remove(PoolShelf *shelf, size_t nbytes) noexcept nogil:
     """Count a range that is put on a shelf."""
     shelf.live -= 1
     shelf.allocated -= nbytes
-    ndx_store_size(&shelf.idle, shelf.idle + rounded)
 
 
 cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
@@ -266,9 +262,9 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
         block = NULL
     if block != NULL:
         head[0] = block.next_free
-        shelf.quick_nbytes -= block.nbytes
+        ndx_store_size(&shelf.quick_nbytes, shelf.quick_nbytes - block.nbytes)
         block.requested = nbytes
-        shelf_add(shelf, nbytes, block.nbytes)
+        shelf_add(shelf, nbytes)
     shelf_unlock(self, shelf)
     if block != NULL:
         ndx_unpoison(block.ptr, nbytes)
@@ -288,8 +284,8 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
         shelf_unlock(self, shelf)
         return False
     head = &shelf.quick[nbytes >> self.unit_shift]
-    shelf_remove(shelf, block.requested, nbytes)
-    shelf.quick_nbytes += nbytes
+    shelf_remove(shelf, block.requested)
+    ndx_store_size(&shelf.quick_nbytes, shelf.quick_nbytes + nbytes)
     block.requested = SHELVED
     block.next_free = head[0]
     head[0] = block
@@ -306,9 +302,9 @@ cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
         shelf_lock(self, shelf)
         fits = shelf.cell_room >= units and shelf_open(self)
         if fits:
-            shelf.cell_room -= units
+            ndx_store_size(&shelf.cell_room, shelf.cell_room - units)
             shelf.cells[nbytes] += 1
-            shelf_add(shelf, nbytes, units * CELL_UNIT)
+            shelf_add(shelf, nbytes)
         shelf_unlock(self, shelf)
         if fits or not self.add_cell_room():
             return fits
@@ -321,9 +317,9 @@ cdef inline void cell_give(PoolStore self, size_t nbytes) noexcept nogil:
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     cdef bint much
     shelf_lock(self, shelf)
-    shelf_remove(shelf, nbytes, units * CELL_UNIT)
+    shelf_remove(shelf, nbytes)
     shelf.cells[nbytes] -= 1
-    shelf.cell_room += units
+    ndx_store_size(&shelf.cell_room, shelf.cell_room + units)
     much = shelf.cell_room > CELL_ROOM
     shelf_unlock(self, shelf)
     if much:

@@ -329,13 +329,13 @@ cdef class PoolStore:
             if shelf == NULL:
                 continue
             shelf_lock_too(shelf)
-            ndx_store_size(&shelf.idle, shelf.idle - shelf.quick_nbytes)
             ndx_store_size(&self.extra.rounded, self.extra.rounded - shelf.quick_nbytes)
             while shelf.quick_nbytes:
                 block = shelf.quick[i]
                 while block != NULL:
                     shelf.quick[i] = block.next_free
-                    shelf.quick_nbytes -= block.nbytes
+                    ndx_store_size(&shelf.quick_nbytes,
+                                   shelf.quick_nbytes - block.nbytes)
                     block.next_free = chain
                     chain = block
                     block = shelf.quick[i]
@@ -444,8 +444,7 @@ cdef class PoolStore:
         fits = self.over() == ALLOCATED and self.reserve_bytes(nbytes) == ALLOCATED
         if fits:
             shelf_lock_too(shelf)
-            shelf.cell_room += nbytes // CELL_UNIT
-            ndx_store_size(&shelf.idle, shelf.idle + nbytes)
+            ndx_store_size(&shelf.cell_room, shelf.cell_room + nbytes // CELL_UNIT)
             ndx_store_size(&self.extra.rounded, self.extra.rounded + nbytes)
             shelf_unlock_too(shelf)
             self.extra.misses += 1
@@ -469,8 +468,7 @@ cdef class PoolStore:
             shelf_lock_too(shelf)
             nbytes = shelf.cell_room * CELL_UNIT // page * page
             nbytes = ndx_round_up(min(nbytes, most - dropped), page)
-            shelf.cell_room -= nbytes // CELL_UNIT
-            ndx_store_size(&shelf.idle, shelf.idle - nbytes)
+            ndx_store_size(&shelf.cell_room, shelf.cell_room - nbytes // CELL_UNIT)
             ndx_store_size(&self.extra.rounded, self.extra.rounded - nbytes)
             shelf_unlock_too(shelf)
             self.return_bytes(nbytes)
