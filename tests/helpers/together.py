@@ -21,6 +21,9 @@ skip_where_classes_stay = pytest.mark.skipif(
     CLASSES_STAY, reason="classes and functions are immortal there"
 )
 # docs/architecture.md, "Without the GIL".
+only_where_threads_end_scopes = pytest.mark.skipif(
+    FREE_THREADED, reason="a scope's own thread ends it, later"
+)
 only_with_free_lists = pytest.mark.skipif(
     FREE_THREADED, reason="CPython's allocator keeps what is dropped"
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from helpers.passes import in_file, passing
 from helpers.threads import running
-from helpers.together import FREE_THREADED
+from helpers.together import only_where_threads_end_scopes
 
 import ndx
 
@@ -75,7 +75,7 @@ def test_a_progress_callback_ends_the_scope(operation, tmp_path):
     assert float(ndx.sum(x)) == SIZE
 
 
-@pytest.mark.skipif(FREE_THREADED, reason="a scope's own thread ends it, later")
+@only_where_threads_end_scopes
 @pytest.mark.parametrize("operation", ["add", "exp", "take", "cumulative_sum", "sort"])
 def test_another_thread_ends_the_scope(operation):
     """The scope was entered by a generator, which another thread closes."""

@@ -11,6 +11,7 @@ import pytest
 from helpers.calls import CALLS
 from helpers.midway import Call, Midway
 from helpers.threads import running
+from helpers.together import only_where_threads_end_scopes
 
 import ndx
 
@@ -62,6 +63,7 @@ def test_a_backend_ends_the_scope_when_it_is_asked(name, large):
             midway.close()
 
 
+@only_where_threads_end_scopes
 @pytest.mark.parametrize("name", CALLS)
 def test_a_finalizer_in_another_thread_ends_the_scope(name):
     """The thread has the last reference to the generator that entered the scope."""
@@ -86,6 +88,7 @@ def test_a_finalizer_in_another_thread_ends_the_scope(name):
         midway.close()
 
 
+@only_where_threads_end_scopes
 @pytest.mark.parametrize("name", CALLS)
 def test_another_thread_ends_the_scope(name):
     call = Call(name, large=True)
