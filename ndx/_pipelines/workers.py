@@ -315,7 +315,7 @@ class Outcome(NamedTuple):
             del self, error
 
 
-# Seconds: outcomes of a crew that has `seldom` come no later, but for the task between.
+# Seconds that an outcome of a `seldom` crew waits for others, at most one task longer.
 LATE = 0.05
 
 Opened = Callable[[], "contextlib.AbstractContextManager[Callable[..., Any]]"]
