@@ -19,6 +19,7 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
+    block_part,
 )
 from ndx._compute.copies cimport copy as copy_of
 from ndx._compute.costs cimport LARGE
@@ -205,13 +206,15 @@ cdef class NDArray(NumPyMethods):
     @property
     def backend(self) -> Backend | None:
         """Backend of the memory; None if foreign, freed, or that of an element."""
-        if self.block.backend != NULL:
-            return <object>self.block.backend
-        if self.block.memory_owner != NULL:
-            return adopted_backend(<object>self.block.memory_owner)
-        if self.block.parent != NULL:
-            return (<BlockParent>self.block.parent).owning_backend()
-        return None
+        found = block_part(self.block, &self.block.backend)
+        if found is None:
+            owner = block_part(self.block, &self.block.memory_owner)
+            if owner is not None:
+                return adopted_backend(owner)
+            owner = block_part(self.block, &self.block.parent)
+            if owner is not None:
+                return (<BlockParent>owner).owning_backend()
+        return found
 
     def detach(self) -> NDArray:
         """Return an array that outlives the workspace's scope.

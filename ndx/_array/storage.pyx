@@ -16,7 +16,7 @@ from ndx._blocks.block cimport (
     IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
     block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
-    block_origin, block_pin, block_unpin, block_wait_for_device, block_wrap,
+    block_origin, block_part, block_pin, block_unpin, block_wait_for_device, block_wrap,
     export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
@@ -607,15 +607,14 @@ cdef object require_writeable(BaseArray x):
             f"a number (here one of dtype {dtype_object(x.dtype)}), an element or what "
             "is computed of elements, can't be changed: write into its array, x[k] = "
             "value, or make an array of it by ndx.asarray(number)")
-    cdef PyObject *memory_owner = x.block.memory_owner
-    if x.readonly and x.block.readonly and memory_owner != NULL \
-            and isinstance(<object>memory_owner, MappedFile):
-        raise ReadOnlyError(
-            f"the {array_words(x)} is read-only: its file "
-            f"{(<MappedFile>memory_owner).path!r} is open with mode 'r'; open it with "
-            "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
-            "alone, or write into a copy: ndx.asarray(x, copy=True)")
     if x.readonly:
+        memory_owner = block_part(x.block, &x.block.memory_owner)
+        if x.block.readonly and isinstance(memory_owner, MappedFile):
+            raise ReadOnlyError(
+                f"the {array_words(x)} is read-only: its file "
+                f"{(<MappedFile>memory_owner).path!r} is open with mode 'r'; open it "
+                "with ndx.open(path, 'r+') to change the file, with 'c' to change it "
+                "in memory alone, or write into a copy: ndx.asarray(x, copy=True)")
         raise ReadOnlyError(
             f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "
             f"{dtype_object(x.dtype)} is read-only (a broadcast view, or memory that "

@@ -115,6 +115,7 @@ cdef Memory block_memory(const Block *block) noexcept
 cdef Note *block_note(Block *block) noexcept
 cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
                              Memory *out)
+cdef object block_part(const Block *block, PyObject *const *part)
 cdef void block_take_out(Block *block, Taken *taken) noexcept
 cdef void give_back(const Taken *taken) noexcept
 cdef void block_set_free(Block *block) noexcept

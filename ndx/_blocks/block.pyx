@@ -13,7 +13,7 @@ its arena, which so meets blocks of no references, and lets them be.
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
@@ -316,6 +316,23 @@ cdef int ending_of(Block *block) noexcept:
     if block_is_closed(block):
         return CLOSED
     return DROPPED if is_usable(block) else SCOPE_END
+
+
+cdef object block_part(const Block *block, PyObject *const *part):
+    """Return an object that a block has; None if it has none, or has lost it.
+
+    Another thread may be closing the block, and give the object up.
+    """
+    cdef PyObject *found
+    block_lock(block)
+    found = part[0]
+    Py_XINCREF(found)
+    block_unlock(block)
+    if found == NULL:
+        return None
+    held = <object>found
+    Py_DECREF(held)
+    return held
 
 
 cdef void block_take_out(Block *block, Taken *taken) noexcept:

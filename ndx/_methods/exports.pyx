@@ -5,14 +5,13 @@ from operator import index
 
 import numpy as np
 
-from cpython.object cimport PyObject
-
 from ndx._array.dispatch cimport engine_of
 from ndx._array.interchange cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
     BaseArray, array_words, export_array, new_detached_like, numpy_view, require_live,
     require_usable,
 )
+from ndx._blocks.block cimport block_part
 from ndx._compute.copies cimport copy_into
 from ndx._files.mapping cimport Mapped, MappedFile, find_mapping
 from ndx._lib.dtypes cimport BOOL, INT32, INT64, dtype_object
@@ -123,9 +122,8 @@ def bear_writes(BaseArray x not None):
         If the system refuses.
     """
     cdef Mapped mapped
-    cdef PyObject *owner = x.block.memory_owner
-    if not x.block.readonly or owner == NULL \
-            or not isinstance(<object>owner, MappedFile) \
+    owner = block_part(x.block, &x.block.memory_owner)
+    if not x.block.readonly or not isinstance(owner, MappedFile) \
             or not find_mapping((<MappedFile>owner).start, &mapped) \
             or not mapped.shared:
         return

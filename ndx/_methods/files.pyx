@@ -7,7 +7,6 @@ crash leaves in a file.
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.memoryview cimport PyMemoryView_FromMemory
-from cpython.object cimport PyObject
 
 import importlib
 import io
@@ -23,6 +22,7 @@ from ndx._array.pinning cimport Operands, hold, let_go, put
 from ndx._array.storage cimport (
     BaseArray, array_words, is_array, loss_error, require_live,
 )
+from ndx._blocks.block cimport Block, block_part
 from ndx._files.mapping cimport MappedFile
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._methods.numpy_dispatch cimport call_function, call_method
@@ -36,14 +36,12 @@ from ndx.backends._pressure import release_on_disk
 
 cdef MappedFile file_of(BaseArray x, str wanted):
     """Return the file of an array, or raise ValueError if it is in no lasting file."""
-    cdef PyObject *memory_owner = x.block.memory_owner
-    cdef PyObject *parent = x.block.parent
+    memory_owner = block_part(x.block, &x.block.memory_owner)
+    parent = block_part(x.block, &x.block.parent)
     require_live(x)
-    if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile) \
-            and (<MappedFile>memory_owner).fd >= 0:
-        return <MappedFile>memory_owner
-    if parent != NULL and isinstance(<object>parent, FileArena) \
-            and (<FileArena>parent).holds(x.block):
+    if isinstance(memory_owner, MappedFile) and (<MappedFile>memory_owner).fd >= 0:
+        return memory_owner
+    if isinstance(parent, FileArena) and (<FileArena>parent).holds(x.block):
         return (<FileBackend>(<FileArena>parent).home).file
     raise ValueError(
         f"the {array_words(x)} can't be {wanted}: it is in no file that it could keep; "
@@ -149,12 +147,13 @@ cdef int check_readable(tuple written) except -1:
 
     NumPy says how much was written, but not that the rest can't be read.
     """
-    cdef PyObject *memory_owner
+    cdef Block *block
     for x in written:
         if not is_array(x):
             continue
-        memory_owner = (<BaseArray>x).block.memory_owner
-        if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile):
+        block = (<BaseArray>x).block
+        memory_owner = block_part(block, &block.memory_owner)
+        if isinstance(memory_owner, MappedFile):
             (<MappedFile>memory_owner).check_whole()
     return 0
 
