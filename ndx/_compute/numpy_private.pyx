@@ -15,6 +15,7 @@ from cpython.contextvars cimport PyContextVar_Reset, PyContextVar_Set
 
 import numpy as np
 
+from ndx._lib.free_threading cimport ndx_down_int, ndx_up_int
 from ndx._lib.unraisable cimport report_ignored
 
 cdef extern from "numpy/arrayobject.h":
@@ -140,16 +141,14 @@ cdef bint reports() noexcept:
 
 def begin_reports():
     """Report floating-point errors from here on; return a token for `end_reports`."""
-    global reporting
     token = wanted.set(True)
-    reporting += 1
+    ndx_up_int(&reporting)
     return token
 
 
 def end_reports(token):
     """End what `begin_reports` began."""
-    global reporting
-    reporting -= 1
+    ndx_down_int(&reporting)
     wanted.reset(token)
 
 

@@ -6,7 +6,9 @@ between the steps. What it can't compute raises an error; NumPy's own function t
 computes, or raises its error.
 """
 
+import os
 import sys
+import threading
 import types
 
 import numpy as np
@@ -20,6 +22,18 @@ _DISPATCHER = type(np.sum)
 # NumPy's objects -> what stands for it; the objects live as long as NumPy.
 _globals = {}
 _ours = {}
+# Held while they are filled: nobody else may see a part of them.
+_lock = threading.RLock()
+
+
+def _renew_lock():
+    """Make a new lock in a forked child: the parent's threads may hold the old one."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def composite(function):
@@ -38,14 +52,22 @@ def composite(function):
     face = sys.modules.get("ndx.numpy")
     if face is None:
         return None
-    if not _ours:
-        for module, names in (np.linalg, face.linalg), (np.fft, face.fft), (np, face):
-            for name in dir(module):
-                found = getattr(names, name, None)
-                if found is not None and not isinstance(found, types.ModuleType):
-                    _ours[id(getattr(module, name))] = found
     code = getattr(function, "_implementation", function)
-    return _rebound(code) if isinstance(code, types.FunctionType) else None
+    if not isinstance(code, types.FunctionType):
+        return None
+    with _lock:
+        if not _ours:
+            _find_ours(face)
+        return _rebound(code)
+
+
+def _find_ours(face):
+    """Find what of `ndx.numpy` stands for NumPy's functions."""
+    for module, names in (np.linalg, face.linalg), (np.fft, face.fft), (np, face):
+        for name in dir(module):
+            found = getattr(names, name, None)
+            if found is not None and not isinstance(found, types.ModuleType):
+                _ours[id(getattr(module, name))] = found
 
 
 def is_of_steps(error):
@@ -74,7 +96,8 @@ class _Names:
         self._module = module
 
     def __getattr__(self, name):
-        found = _translated(getattr(self._module, name))
+        with _lock:
+            found = _translated(getattr(self._module, name))
         setattr(self, name, found)
         return found
 
