@@ -97,21 +97,33 @@ cdef bint is_here(Settings entered) noexcept:
     return here != NULL and entered.home is <object>here
 
 
+cdef Settings last_of(list entries):
+    """Return the last settings that were entered here or, if none, elsewhere."""
+    cdef Settings each
+    # A copy: threads that share an object enter and leave at any time.
+    cdef list now = entries.copy()
+    if not now:
+        raise RuntimeError("ndx.passes was left, but is not entered")
+    for each in reversed(now):
+        if is_here(each):
+            return each
+    return now[len(now) - 1]
+
+
 cdef int leave(list entries) except -1:
     """End the last settings entered in this context or, if none, in any other.
 
     A generator may be closed in another context than the one in which it entered, and
     a finalizer runs in any context. So settings of another context can be ended, too.
     """
-    cdef Settings entry = None, each
-    cdef int i
-    for i in range(len(entries) - 1, -1, -1):
-        each = <Settings?>entries[i]
-        if entry is None or is_here(each):
-            entry = each
-        if is_here(each):
-            break
-    entries.remove(entry)
+    cdef Settings entry = None
+    while entry is None:
+        entry = last_of(entries)
+        try:
+            entries.remove(entry)
+        except ValueError:
+            # Another thread has ended it meanwhile.
+            entry = None
     if is_here(entry) and settings() is entry:
         PyContextVar_Set(variable, entry.outer)
     else:
@@ -210,8 +222,6 @@ class passes:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        if not self._entered:
-            raise RuntimeError("ndx.passes was left, but is not entered")
         leave(self._entered)
 
     def __repr__(self):
