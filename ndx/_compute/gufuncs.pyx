@@ -30,6 +30,7 @@ from ndx._lib.dtypes cimport (
     COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, code_or_none, has_arithmetic,
     itemsize_of, kind_of,
 )
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge,
 )
@@ -100,6 +101,7 @@ cdef class Gufunc:
 
     def __cinit__(self, public):
         memset(self.functions, 0, sizeof(self.functions))
+        ndx_keep_for_ever(self)
         if type(public) is not np.ufunc or public.nargs > MOST_OPERANDS \
                 or public.signature is None:
             return
