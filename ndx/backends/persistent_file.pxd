@@ -14,4 +14,5 @@ cdef class FileBackend(Backend):
     cdef int check_process(self) except -1
     cdef int flush(self) except -1
     cdef int leave(self) except -1
+    cdef void go(self) noexcept nogil
     cdef void let_go(self) noexcept nogil

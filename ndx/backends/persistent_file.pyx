@@ -16,6 +16,7 @@ except ImportError:
     flock = None
 
 from ndx._files.mapping cimport MappedFile, unlock_file
+from ndx._lib.free_threading cimport ndx_get_flag, ndx_set_flag, ndx_swap_flag
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
 
 from ndx._files.mapping import reserve
@@ -189,12 +190,11 @@ cdef class FileBackend(Backend):
 
     cdef void release(self, Memory *memory) noexcept nogil:
         self.file.unmap()
-        self.lent = False
         self.counters.system_frees += 1
         self.counters.live = 0
         self.counters.allocated = self.counters.reserved = 0
-        if self.leaving:
-            self.let_go()
+        ndx_set_flag(&self.lent, False)
+        self.go()
 
     cdef int check_process(self) except -1:
         """Raise in a forked child: the lock is its parent's, and so is the content."""
@@ -213,10 +213,14 @@ cdef class FileBackend(Backend):
 
     cdef int leave(self) except -1:
         """Let go of the file: now, or when the last use of its memory ends."""
-        self.leaving = True
-        if not self.lent:
-            self.let_go()
+        ndx_set_flag(&self.leaving, True)
+        self.go()
         return 0
+
+    cdef void go(self) noexcept nogil:
+        """Let go of the file if that is due: once, whichever thread comes last."""
+        if not ndx_get_flag(&self.lent) and ndx_swap_flag(&self.leaving, True, False):
+            self.let_go()
 
     cdef void let_go(self) noexcept nogil:
         """Close the file and unlock it, for another workspace."""
