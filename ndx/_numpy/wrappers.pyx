@@ -113,7 +113,10 @@ cdef object call(PyObject *self, PyObject **args, size_t nargsf, PyObject *names
         # The shortest way for what programs call on each argument.
         return <object>args[0]
     if function.row is None:
-        function.row = row_of(function.function)
+        row = row_of(function.function)
+        # As long as the function: another thread may be about to set, or use, one.
+        ndx_keep_for_ever(row)
+        function.row = row
     if not function.dispatches:
         for i in range(count):
             refuse_placeholder(<object>args[i])
