@@ -8,6 +8,7 @@ import weakref
 from ndx._arenas.arena cimport set_spill_everything
 from ndx._blocks.block cimport Clock
 from ndx._context.context cimport Context, is_here, placing_backend, top_context
+from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._lib.unraisable cimport log_warning
 from ndx._workspaces.workspace cimport (
     Workspace, make_workspace, unclaim, workspace_of,
@@ -24,6 +25,8 @@ __all__ = ["current_workspace", "debug_mode", "default_workspace_config",
 
 cdef object anonymous = itertools.count(1)
 cdef object default_config = WorkspaceConfig()
+ndx_keep_for_ever(default_config)
+cdef tuple MODES = ("off", "spill", "bypass")
 cdef str mode = "off"
 
 cdef enum:
@@ -242,7 +245,10 @@ def default_workspace_config(config: WorkspaceConfig | None = None,
     """
     global default_config
     if config is not None:
-        default_config = checked(config, {})
+        config = checked(config, {})
+        # What was a default is never freed where threads may just read it.
+        ndx_keep_for_ever(config)
+        default_config = config
     return default_config
 
 
@@ -281,9 +287,10 @@ def debug_mode(new: DebugMode | None = None, /) -> DebugMode:
     global mode
     before = mode
     if new is not None:
-        if new not in ("off", "spill", "bypass"):
+        if new not in MODES:
             raise ValueError(
                 f"debug mode {new!r} is not valid; valid are 'off', 'spill', 'bypass'")
         set_spill_everything(new == "spill")
-        mode = new
+        # Ours, which is never freed: threads may just read the one before.
+        mode = <str>MODES[MODES.index(new)]
     return before

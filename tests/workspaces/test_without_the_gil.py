@@ -160,6 +160,19 @@ PROGRAMS = {
     ndx.memory.destroy_all(all_threads=True)
     assert not [x for x in ndx.memory.workspaces(all_threads=True) if x.is_open]
     """,
+    "default settings are replaced": """
+    def replace():
+        for i in range(20 * ROUNDS):
+            config = ndx.WorkspaceConfig(size=4096 + 64 * (i % 50))
+            ndx.memory.default_workspace_config(config)
+            ndx.memory.debug_mode("".join(("o", "ff")))
+        over.set()
+    def look():
+        while not over.is_set():
+            assert ndx.memory.default_workspace_config().size % 64 == 0
+            assert ndx.memory.debug_mode() == "off"
+    run(replace, look, look)
+    """,
     "small arrays of all threads": """
     def work():
         for _ in range(ROUNDS):
