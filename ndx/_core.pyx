@@ -18,8 +18,7 @@ from ndx._array.storage cimport (
     set_array_type,
 )
 from ndx._blocks.block cimport (
-    BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
-    block_part,
+    Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
 from ndx._compute.copies cimport copy as copy_of
 from ndx._compute.costs cimport LARGE
@@ -29,7 +28,7 @@ from ndx._compute.elementwise cimport (
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_private cimport reporting, reports
-from ndx._compute.numpy_results cimport adopted_backend
+from ndx._compute.numpy_results cimport backend_of_block
 from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
@@ -206,15 +205,7 @@ cdef class NDArray(NumPyMethods):
     @property
     def backend(self) -> Backend | None:
         """Backend of the memory; None if foreign, freed, or that of an element."""
-        found = block_part(self.block, &self.block.backend)
-        if found is None:
-            owner = block_part(self.block, &self.block.memory_owner)
-            if owner is not None:
-                return adopted_backend(owner)
-            owner = block_part(self.block, &self.block.parent)
-            if owner is not None:
-                return (<BlockParent>owner).owning_backend()
-        return found
+        return backend_of_block(self.block)
 
     def detach(self) -> NDArray:
         """Return an array that outlives the workspace's scope.

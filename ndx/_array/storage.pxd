@@ -4,6 +4,7 @@ from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport IN_OBJECTS, Block, Export, block_is_live
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
+from ndx._lib.free_threading cimport ndx_load_byte
 from ndx._lib.layout cimport Strided
 
 cdef extern from *:
@@ -99,7 +100,7 @@ cdef inline bint holds_number(BaseArray x) noexcept:
 
 cdef inline bint is_in_object(BaseArray x) noexcept:
     """Whether the elements lie in the object: until it shares them (`own_block`)."""
-    return x.block.holding == IN_OBJECTS
+    return ndx_load_byte(&x.block.holding) == IN_OBJECTS
 
 cdef inline size_t block_nbytes(BaseArray x) noexcept:
     """Return the bytes of the memory of which an array is all or a part."""

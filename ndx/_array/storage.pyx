@@ -25,7 +25,7 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none,
     dtype_object, has_arithmetic, itemsize_of, kind_of, typenum_of,
 )
-from ndx._lib.free_threading cimport NDX_FREE_THREADED
+from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_load_byte
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
     fill_c_strides, is_c_contiguous, is_f_contiguous, order_axes, shape_tuple,
@@ -327,7 +327,7 @@ cdef Block *own_block(BaseArray x) except NULL:
     """
     cdef Block *before = x.block
     cdef Block *block
-    if before.holding != IN_OBJECTS:
+    if ndx_load_byte(&before.holding) != IN_OBJECTS:
         return before
     block = cell_of(x, before.backend)
     block.readonly = before.readonly

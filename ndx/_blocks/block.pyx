@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memset
 
 from ndx._lib.free_threading cimport (
     NDX_FREE_THREADED, ndx_get_clock, ndx_get_int, ndx_set_byte, ndx_set_clock,
-    ndx_set_time,
+    ndx_set_time, ndx_store_byte,
 )
 from ndx._lib.tracing cimport DOMAIN, trace, untrace
 from ndx.backends._relief cimport relieve
@@ -351,7 +351,7 @@ cdef void block_take_out(Block *block, Taken *taken) noexcept:
     block.backend = NULL
     block.memory_owner = NULL
     block.ptr = NULL
-    block.holding = NOT_OWN
+    ndx_store_byte(&block.holding, NOT_OWN)
     if taken.serial:
         block.note.serial = 0
 

@@ -27,7 +27,9 @@ from ndx._array.storage cimport (
     find_block_loss, from_kept, from_numpy, new_empty, require_intact_file,
     require_live, set_base, set_layout,
 )
-from ndx._blocks.block cimport allocate_memory, block_incref
+from ndx._blocks.block cimport (
+    Block, BlockParent, allocate_memory, block_incref, block_part,
+)
 from ndx._compute.copies cimport copy
 from ndx._compute.costs cimport LARGE
 from ndx._compute.numpy_private cimport restore, silence
@@ -549,13 +551,20 @@ cdef BaseArray view_of_block(object array, ExportGuard guard):
     return result
 
 
-cdef object adopted_backend(object memory_owner):
-    """Return the backend of an adopted NumPy array's data.
+cdef object backend_of_block(const Block *block):
+    """Return the backend of a block's memory; None if it is a file's, or was freed.
 
-    None if the memory's owner is a file.
+    Memory that NumPy has allocated from a backend is in its header.
     """
     cdef Header *header
+    found = block_part(block, &block.backend)
+    if found is not None:
+        return found
+    memory_owner = block_part(block, &block.memory_owner)
     if isinstance(memory_owner, MappedFile):
         return None
-    header = header_of(cnp.PyArray_DATA(root_of(memory_owner)))
-    return <Backend>header.backend
+    if memory_owner is not None:
+        header = header_of(cnp.PyArray_DATA(root_of(memory_owner)))
+        return <Backend>header.backend
+    parent = block_part(block, &block.parent)
+    return None if parent is None else (<BlockParent>parent).owning_backend()

@@ -29,6 +29,8 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     void ndx_store_flag "ndx_store"(bint *word, bint value)
     unsigned char ndx_get_byte "ndx_get"(const unsigned char *word)
     void ndx_set_byte "ndx_set"(unsigned char *word, unsigned char value)
+    unsigned char ndx_load_byte "ndx_load"(const unsigned char *word)
+    void ndx_store_byte "ndx_store"(unsigned char *word, unsigned char value)
     Py_ssize_t ndx_get_count "ndx_get"(const Py_ssize_t *word)
     void ndx_set_count "ndx_set"(Py_ssize_t *word, Py_ssize_t value)
     Py_ssize_t ndx_load_count "ndx_load"(const Py_ssize_t *word)

@@ -7,6 +7,9 @@ import dataclasses
 from ndx._arenas.arena cimport Arena, BumpArena, FileArena, lines, pinned_bytes
 from ndx._arenas.liveness cimport PlannedArena
 from ndx._context.context cimport outer_backend
+from ndx._lib.free_threading cimport (
+    ndx_load_count, ndx_load_flag, ndx_store_count, ndx_store_flag,
+)
 from ndx._lib.sizing cimport Sizing
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport Backend
@@ -35,7 +38,7 @@ cdef class Row:
     cdef int drop(self) except -1:
         """Give back the memory of arenas in which there has been no cycle yet."""
         cdef Arena arena
-        self.has_memory = False
+        ndx_store_flag(&self.has_memory, False)
         for arena in self.arenas:
             arena.drop_chunk()
         return 0
@@ -101,7 +104,7 @@ cdef class Slots:
             if took_memory:
                 row.drop()
             raise
-        row.turn = turn
+        ndx_store_count(&row.turn, turn)
         return arena
 
     cdef Row on(self, Backend backend):
@@ -155,14 +158,14 @@ cdef class Slots:
             row.drop()
             explain(error, self.name, self.sizing.wanted, "size=")
             raise
-        row.has_memory = True
-        self.gave_back = False
+        ndx_store_flag(&row.has_memory, True)
+        ndx_store_flag(&self.gave_back, False)
         return 0
 
     cdef Arena current(self):
         """Return the arena of the current or last cycle."""
         cdef Row row = self.row()
-        return <Arena>row.arenas[row.turn] if row.arenas else None
+        return <Arena>row.arenas[ndx_load_count(&row.turn)] if row.arenas else None
 
     cdef Row row(self):
         """Return the row of the current or last cycle, in any thread."""
@@ -225,8 +228,8 @@ cdef class Slots:
                     except MemoryError:
                         pass
             raise
-        row.has_memory = True
-        self.gave_back = False
+        ndx_store_flag(&row.has_memory, True)
+        ndx_store_flag(&self.gave_back, False)
         return 0
 
     cdef bint is_read(self):
@@ -247,7 +250,8 @@ cdef class Slots:
         cdef size_t total = 0
         for arena in self.all():
             total += arena.size
-        if not now.has_memory and not self.gave_back and now.arenas:
+        if not ndx_load_flag(&now.has_memory) and not ndx_load_flag(&self.gave_back) \
+                and now.arenas:
             total += self.count * lines(self.current(), self.sizing.initial)
         return total
 
@@ -256,8 +260,8 @@ cdef class Slots:
         self.sizing.forget()
         cdef Row row
         cdef dict rows = self.rows
-        self.now.has_memory = False
-        self.gave_back = True
+        ndx_store_flag(&self.now.has_memory, False)
+        ndx_store_flag(&self.gave_back, True)
         with cython.critical_section(self):
             self.rows = {self.now.backend: self.now}
         empty(self.now.arenas)
@@ -327,13 +331,13 @@ cdef dict counters_of(Slots slots, bint is_open):
         counts = now.counts
         last = counts["last_cycle_bytes"]
         if is_open and slots.ring:
-            arena = row.arenas[(row.turn or slots.count) - 1]
+            arena = row.arenas[(ndx_load_count(&row.turn) or slots.count) - 1]
             last = arena.counts.last_cycle_bytes
     return {
         "size": total["size"],
         "mirror_bytes": total["mirror_bytes"],
         "offset": 0 if now is None else now.offset,
-        "slot": row.turn,
+        "slot": ndx_load_count(&row.turn),
         "cycles": total["cycles"],
         "generation": 0 if now is None else now.clock.now,
         "cycle_bytes": counts.get("cycle_bytes", 0),

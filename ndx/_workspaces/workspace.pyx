@@ -274,7 +274,7 @@ cdef class Workspace(Member):
         cdef Entry entry = self.spare
         cdef bint paused
         # Usually the thread or task is that of the last entry.
-        if self.last_home != here.home or self.owner_id != here.thread or (
+        if self.owner_id != here.thread or self.last_home != here.home or (
                 self.task is not None and has_gone(self.task)):
             self.note_task(here)
         if not depth_of(self):

@@ -111,9 +111,10 @@ def test_patience_is_for_other_threads():
 
     def release():
         going_on.wait(20)
-        while kept:
+        for _ in range(4):
             time.sleep(0.001)
-            kept.pop(0)
+            if wait_until(lambda: kept):
+                kept.pop(0)
 
     helper = threading.Thread(target=release)
     helper.start()
