@@ -27,7 +27,7 @@ from ndx._compute.elementwise cimport (
 )
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
-from ndx._compute.numpy_private cimport reporting, reports
+from ndx._compute.numpy_private cimport may_report, reporting, reports
 from ndx._compute.numpy_results cimport backend_of_block
 from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport (
@@ -918,7 +918,7 @@ cdef object compute_scalars(object function, object x1, object x2):
         x1 = numpy_scalar(<BaseArray>x1)
     if is_array(x2):
         x2 = numpy_scalar(<BaseArray>x2)
-    if reporting == 0 or not reports():
+    if not may_report() or not reports():
         function = np.errstate(all="ignore")(function)
     found = function(x1, x2)
     return tuple(map(as_operand, found)) if type(found) is tuple else as_operand(found)

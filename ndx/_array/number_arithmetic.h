@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "number_types.h"
+#include "ndx/internal/free_threading.h"
 
 /* The element of a number, which follows the object's head. */
 #define NDX_CELL(x) ((char *)(x) + sizeof(PyObject))
@@ -55,7 +56,7 @@ typedef struct {
 
 static inline int ndx_read_operands(PyObject *a, PyObject *b, ndx_operands *out) {
     int first, second;
-    if (*ndx_numbers.reporting) { return NDX_OTHER; }
+    if (ndx_load(ndx_numbers.reporting)) { return NDX_OTHER; }
     first = ndx_read_operand(a, &out->i, &out->x);
     if (first == NDX_OTHER) { return NDX_OTHER; }
     second = ndx_read_operand(b, &out->j, &out->y);
@@ -141,7 +142,7 @@ static int ndx_read_beside(PyObject *x, int64_t *integer, double *real, int *is_
 static int ndx_read_narrow(PyObject *a, PyObject *b, ndx_operands *out, int *type) {
     int first, second, a_is_pythons, b_is_pythons, is_float;
     int a_type = ndx_narrow_type(a), b_type = ndx_narrow_type(b);
-    if ((a_type < 0 && b_type < 0) || *ndx_numbers.reporting
+    if ((a_type < 0 && b_type < 0) || ndx_load(ndx_numbers.reporting)
         || (a_type >= 0 && b_type >= 0 && a_type != b_type)) {
         return NDX_OTHER;
     }

@@ -15,7 +15,7 @@ from ndx._compute.copies cimport (
 from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
-from ndx._compute.numpy_private cimport reporting, reports
+from ndx._compute.numpy_private cimport may_report, reports
 from ndx._compute.passes.run cimport may_pass
 from ndx._compute.tiles cimport Job, PLACES, begin_job, count_tiles
 from ndx._compute.walking cimport start_walk, step_walk
@@ -285,7 +285,7 @@ cdef bint accumulate_lines(str name, Ufunc ufunc, BaseArray x, BaseArray out,
     cdef Py_ssize_t count
     cdef bint product = ufunc.name == "multiply", in_file
     if kind_of[out.dtype] == KIND_BOOL or not can_transfer(x.dtype, out.dtype) \
-            or ufunc.name not in ("add", "multiply") or reporting != 0 and reports():
+            or ufunc.name not in ("add", "multiply") or may_report() and reports():
         return False
     lines.loop = loop_of(ufunc, out.dtype)
     if lines.loop.function == NULL or lines.loop.in_dtype != out.dtype \

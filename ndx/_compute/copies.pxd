@@ -1,6 +1,6 @@
 from ndx._array.pinning cimport Operands
 from ndx._array.storage cimport BaseArray
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport may_report
 from ndx._lib.dtypes cimport store_scalar
 from ndx._lib.layout cimport Walk
 
@@ -31,7 +31,7 @@ cdef BaseArray in_c_order(BaseArray x, int dtype)
 # Like `store_scalar`; in `ndx.numpy.errstate`, what overflows is reported.
 cdef inline int store_constant(object scalar, int dtype, char *out) except -1:
     store_scalar(scalar, dtype, out)
-    if reporting != 0:
+    if may_report():
         report_overflow(scalar, dtype)
     return 0
 

@@ -17,7 +17,7 @@ from ndx._array.storage cimport (
 from ndx._compute.aliasing cimport has_distinct_elements, overlaps
 from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
-from ndx._compute.numpy_private cimport reporting, reports, restore, silence
+from ndx._compute.numpy_private cimport may_report, reports, restore, silence
 from ndx._compute.passes.run cimport cast_walk
 from ndx._compute.tiles cimport Job, begin_job, walk_size
 from ndx._compute.walking cimport start_walk, step_walk
@@ -57,7 +57,7 @@ cdef bint can_transfer(int dtype, int into) except -1:
     """Whether there is a kernel for a copy, or for a cast with NumPy's values."""
     if dtype == into:
         return True
-    if ndx_cast_between(dtype, into) == NULL or reporting != 0 and (
+    if ndx_cast_between(dtype, into) == NULL or may_report() and (
             kind_of[dtype] >= KIND_FLOAT or not has_arithmetic(into)) and reports():
         # NumPy reports errors of floating point.
         return False

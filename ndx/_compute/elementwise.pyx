@@ -28,7 +28,7 @@ from ndx._compute.executor cimport run
 from ndx._compute.loops cimport (
     Loop, Ufunc, any_loop, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
-from ndx._compute.numpy_private cimport reporting, reports, restore, silence
+from ndx._compute.numpy_private cimport may_report, reports, restore, silence
 from ndx._compute.tiles cimport Job, begin_job
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport any_lost
@@ -394,7 +394,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
     cdef Py_ssize_t size
     # The common case: contiguous operands of one shape, or with a scalar.
     if out is None and first.c_contiguous and first.dtype == loop.in_dtype \
-            and loop.function != NULL and reporting == 0 \
+            and loop.function != NULL and not may_report() \
             and (a is None or b is None or (
                 b.dtype == loop.in_dtype and b.c_contiguous
                 and has_shape(a, b.ndim, b.shape))):
@@ -463,7 +463,7 @@ cdef object pair(Ufunc ufunc, object x1, object x2):
     cdef Py_ssize_t size
     cdef int op
     if first is None or first.block.device or not first.c_contiguous \
-            or first.size >= LARGE or are_numbers(a, b) or reporting != 0:
+            or first.size >= LARGE or are_numbers(a, b) or may_report():
         return NotImplemented
     loop = any_loop(ufunc, first.dtype)
     if loop.function == NULL or loop.in_dtype != first.dtype:
@@ -661,7 +661,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         return out
     put_inputs(&operands, ufunc, a, b, scalar)
     put(&operands, out)
-    if loop.function == NULL or reporting != 0 and reports():
+    if loop.function == NULL or may_report() and reports():
         call_public(ufunc, &operands, loop)
         return out
     memcpy(walk.strides[nin], out.strides, walk.ndim * sizeof(Py_ssize_t))

@@ -23,7 +23,7 @@ from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport raise_current, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport axis_last
-from ndx._compute.numpy_private cimport loop_at, reporting, reports, restore, silence
+from ndx._compute.numpy_private cimport loop_at, may_report, reports, restore, silence
 from ndx._compute.numpy_results cimport own_result
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
@@ -272,7 +272,7 @@ cdef bint taken(BaseArray x, bint square) noexcept:
     """Whether an array is a stack of matrices that the loops take."""
     return not (x.block.device or x.ndim < 2 or x.size == 0
                 or not has_arithmetic(x.dtype)
-                or reporting != 0 and reports()
+                or may_report() and reports()
                 or square and x.shape[x.ndim - 2] != x.shape[x.ndim - 1])
 
 
@@ -641,7 +641,7 @@ cdef bint is_transformed(str name, BaseArray x, object norm) except -1:
     """Whether NumPy's loops take an array."""
     # Factors without arithmetic are rounded; and NumPy reads what empty arrays lack.
     return (not x.block.device and (has_arithmetic(x.dtype) or x.size == 0)
-            and not (x.size != 0 and reporting != 0 and reports())
+            and not (x.size != 0 and may_report() and reports())
             and type(norm) is str and norm in OPPOSITE
             and not (is_from_real(name) and kind_of[x.dtype] == KIND_COMPLEX))
 

@@ -17,7 +17,7 @@ from ndx._compute.elementwise cimport (
 from ndx._compute.executor cimport run
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
-from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
+from ndx._compute.numpy_private cimport LoopFunction, may_report, reports
 from ndx._compute.numpy_results cimport own_result
 from ndx._compute.passes.parts cimport multiply_steps
 from ndx._compute.reductions cimport combined, distinct, reduce
@@ -194,7 +194,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     put(&operands, a)
     put(&operands, b)
     put(&operands, out)
-    if loop.function == NULL or reporting != 0 and reports():
+    if loop.function == NULL or may_report() and reports():
         call_public(MATMUL, &operands, loop)
         return out
     strided(a, &stack)
@@ -360,7 +360,7 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     put(&operands, a)
     put(&operands, b)
     put(&operands, out)
-    if loop.function == NULL or reporting != 0 and reports():
+    if loop.function == NULL or may_report() and reports():
         call_public(VECDOT, &operands, loop)
         return out
     cores.loop = loop

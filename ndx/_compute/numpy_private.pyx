@@ -133,7 +133,7 @@ wanted = contextvars.ContextVar("ndx_reports_floating_point_errors", default=Fal
 cdef bint reports() noexcept:
     """Whether floating-point errors are reported here, as NumPy reports them."""
     try:
-        return reporting != 0 and <bint>wanted.get()
+        return may_report() and <bint>wanted.get()
     except BaseException as error:
         report_ignored(wanted, error)
         return False
@@ -157,7 +157,7 @@ cdef object silence():
 
     They stay on in `ndx.numpy.errstate`.
     """
-    if reporting != 0 and reports():
+    if may_report() and reports():
         return None
     if variable is None:
         state = np.errstate(all="ignore")

@@ -19,7 +19,7 @@ from ndx._compute.folds cimport (
     Folding, combine, fold, is_in_order, may_overflow, run_fold,
 )
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
-from ndx._compute.numpy_private cimport reporting, reports, restore, silence
+from ndx._compute.numpy_private cimport may_report, reports, restore, silence
 from ndx._compute.tiles cimport first_half
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
@@ -151,7 +151,7 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     put(&operands, result)
     put(&operands, x)
     if loop.function == NULL or not has_arithmetic(x.dtype) \
-            or reporting != 0 and reports():
+            or may_report() and reports():
         # Parts of a sum would be rounded each for itself.
         return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
     set_walk(&walk, result, x, None, chosen, keepdims)
@@ -382,7 +382,7 @@ cdef BaseArray reduce_where(str name, BaseArray x, object axis, bint keepdims,
         dtype = BOOL
     if initial is None and (ufunc is MINIMUM or ufunc is MAXIMUM) \
             or initial is not None and scalar_dtype(dtype, initial) != dtype \
-            or reporting != 0 and reports() or x.ndim == 0 \
+            or may_report() and reports() or x.ndim == 0 \
             or not has_arithmetic(dtype) \
             or x.size > IN_ORDER and repeats(x, axis) > 1:
         return None
@@ -423,7 +423,7 @@ cdef BaseArray compute(str name, Ufunc ufunc, BaseArray x, int dtype, bint truth
     # Converted integers and bools raise no flag of floating-point numbers.
     if computing.folding.loop.function == NULL or not can_transfer(source, dtype) \
             or truth and not can_transfer(x.dtype, BOOL) \
-            or kind_of[source] >= KIND_FLOAT and reporting != 0 and reports():
+            or kind_of[source] >= KIND_FLOAT and may_report() and reports():
         return None
     if truth:
         computing.truth.cast = cast_between(x.dtype, BOOL)

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t
 from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport BaseArray, holds_number, is_array, new_empty
 from ndx._compute.manipulation cimport join, same_lengths
-from ndx._compute.numpy_private cimport reporting, reports
+from ndx._compute.numpy_private cimport may_report, reports
 from ndx._lib.dtypes cimport BOOL, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64
 from ndx._lib.layout cimport MAXDIMS
 
@@ -143,7 +143,7 @@ cdef int dtype_for(int found, int dtype) noexcept:
     if dtype < 0:
         return COMPLEX128 if found & HAS_COMPLEX else FLOAT64 \
             if found & HAS_FLOAT or not found else INT64 if found & HAS_INT else BOOL
-    if dtype == FLOAT32 and reporting != 0 and reports():
+    if dtype == FLOAT32 and may_report() and reports():
         # NumPy reports numbers that are too large.
         return -1
     if dtype == COMPLEX128 or dtype == FLOAT64 or dtype == FLOAT32:

@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_load_address, ndx_load_flag, ndx_store_address,
+    NDX_FREE_THREADED, ndx_load_address, ndx_load_flag, ndx_set_address,
 )
 from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
 from ndx._lib.unraisable cimport Refusals
@@ -119,8 +119,10 @@ cdef inline bint is_here(Context context) noexcept:
         not home_is_context and place == current_home())
 
 cdef inline void set_home(Context context, PyObject *home) noexcept:
-    ndx_store_address(&context.place, home)
+    """Let a thread or task, or nobody, own the entries of a context."""
     context.home = None if home == NULL else <object>home
+    # Last: who finds no owner becomes it.
+    ndx_set_address(&context.place, home)
 
 cdef Backend placing_backend()
 cdef int placing_device() except -1

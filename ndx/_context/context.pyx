@@ -3,14 +3,13 @@
 cimport cython
 from cpython.contextvars cimport PyContextVar_New
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
 
 import os
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
 from ndx._lib.free_threading cimport (
-    ndx_get_object, ndx_keep_for_ever, ndx_set_object,
+    ndx_get_object, ndx_keep_for_ever, ndx_replace,
 )
 from ndx._lib.numpy_allocator cimport switch_all_numpy
 from ndx._lib.unraisable cimport Refusals
@@ -104,16 +103,6 @@ cdef PyObject *default_numpy = <PyObject *>None       # `PlainNumpy`, or NumPy i
 
 cdef inline object default(PyObject *const *kind):
     return <object>ndx_get_object(kind)
-
-
-cdef int set_default_to(PyObject **kind, object found) except -1:
-    # What was a default is never freed where threads may just read it.
-    ndx_keep_for_ever(found)
-    before = default(kind)
-    Py_INCREF(found)
-    ndx_set_object(kind, <PyObject *>found)
-    Py_DECREF(before)
-    return 0
 
 
 # ---------------------------------------------------------------- serving new arrays
@@ -267,10 +256,10 @@ def set_default(backend: BackendLike, /, *, numpy: bool | None = None,
     check_numpy(numpy, found)
     if numpy is not None:
         switch_all_numpy(numpy)
-        set_default_to(&default_numpy, PlainNumpy(found) if numpy else None)
-    set_default_to(&default_place, found)
+        ndx_replace(&default_numpy, PlainNumpy(found) if numpy else None)
+    ndx_replace(&default_place, found)
     if not found.device_number:
-        set_default_to(&default_backend, found)
+        ndx_replace(&default_backend, found)
     return found
 
 
@@ -298,11 +287,11 @@ def replace_default(before: Backend, backend: Backend, /) -> None:
     """
     cdef PlainNumpy plain = default(&default_numpy)
     if default(&default_place) is before:
-        set_default_to(&default_place, backend)
+        ndx_replace(&default_place, backend)
     if default(&default_backend) is before:
-        set_default_to(&default_backend, backend)
+        ndx_replace(&default_backend, backend)
     if plain is not None and plain.backend is before:
-        set_default_to(&default_numpy, PlainNumpy(backend))
+        ndx_replace(&default_numpy, PlainNumpy(backend))
 
 
 def defaults_from_environment(environment):
@@ -332,7 +321,7 @@ def defaults_from_environment(environment):
         raise error_of(f"NDX_BACKEND={chosen!r}: {error}") from None
     if default(&default_backend) is None:
         # The default is on a device, but the CPU's arrays need a backend, too.
-        set_default_to(&default_backend, get("host"))
+        ndx_replace(&default_backend, get("host"))
 
 
 defaults_from_environment(os.environ)

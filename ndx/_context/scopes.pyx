@@ -16,8 +16,8 @@ from ndx._context.context cimport (
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_load_address, ndx_load_flag, ndx_set_flag, ndx_swap_flag,
-    ndx_up_time,
+    NDX_FREE_THREADED, ndx_get_address, ndx_load_address, ndx_load_flag, ndx_set_flag,
+    ndx_swap_flag, ndx_up_time,
 )
 from ndx._lib.interpreter cimport (
     Here, PyThreadState_Get, PyThreadState_GetID, current_home, current_place,
@@ -191,7 +191,7 @@ cdef inline bint take_home(Context context):
     if not NDX_FREE_THREADED:
         return context.home is None
     with cython.critical_section(context):
-        if ndx_load_address(&context.place) != NULL:
+        if ndx_get_address(&context.place) != NULL:
             return False
         set_home(context, current_home())
     return True

@@ -22,7 +22,7 @@ from ndx._compute.copies cimport Cast, Transfer, cast_between, transfer_block
 from ndx._compute.costs cimport LARGE, costs
 from ndx._compute.executor cimport pays_alone, run as run_job
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
-from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
+from ndx._compute.numpy_private cimport LoopFunction, may_report, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.tiles cimport Job, PLACES, begin_job, cut_rows, element_bytes
@@ -709,7 +709,7 @@ cdef class Program:
     cdef int hindrance(self, PyObject **arrays) except -1:
         """Return why the arrays of this call can't be replayed; 0: they can."""
         # NumPy reports floating-point errors then; only its functions do that.
-        if reporting != 0 and reports():
+        if may_report() and reports():
             return ERRORS
         if not self.streamed and self.large and self.reads_files(arrays):
             # Computed in passes, which read a file from start to end.

@@ -19,6 +19,8 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
 
     int ndx_get_int "ndx_get"(const int *word)
     void ndx_set_int "ndx_set"(int *word, int value)
+    int ndx_load_int "ndx_load"(const int *word)
+    void ndx_store_int "ndx_store"(int *word, int value)
     int ndx_up_int "ndx_up"(int *word)
     int ndx_down_int "ndx_down"(int *word)
     unsigned int ndx_up_uint "ndx_up"(unsigned int *word)
@@ -49,10 +51,13 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     void ndx_set_clock "ndx_set"(const uint64_t **word, const uint64_t *value)
     const void *ndx_load_address "ndx_load"(const void *const *word)
     void ndx_store_address "ndx_store"(const void **word, const void *value)
+    const void *ndx_get_address "ndx_get"(const void *const *word)
+    void ndx_set_address "ndx_set"(const void **word, const void *value)
 
 cdef extern from "ndx/internal/free_threading.h":
     void ndx_keep_for_ever(object x) noexcept
     void ndx_share(object x) noexcept
     PyObject *ndx_get_object "ndx_get"(PyObject *const *word) noexcept
     void ndx_set_object "ndx_set"(PyObject **word, PyObject *value) noexcept
+    void ndx_replace(PyObject **word, object value) noexcept
     PyObject **ndx_items(PyObject *items) noexcept      # of a tuple

@@ -20,7 +20,7 @@ from ndx._compute.elementwise cimport (
 )
 from ndx._compute.loops cimport Loop, Ufunc, any_loop, find_numpy_ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul, outer, vecdot
-from ndx._compute.numpy_private cimport reporting, reports
+from ndx._compute.numpy_private cimport may_report, reports
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of, known_code,
 )
@@ -138,7 +138,7 @@ cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
     cdef bint adds
     cdef int64_t index
     if not is_binary(known) or len(inputs) != 3 \
-            or not is_array(inputs[0]) or not is_array(inputs[1]) or reporting != 0:
+            or not is_array(inputs[0]) or not is_array(inputs[1]) or may_report():
         return False
     x, places = inputs[0], inputs[1]
     if x.ndim != 1 or places.ndim != 1 or places.dtype != INT64 or x.block.device \
@@ -266,7 +266,7 @@ cdef object compute_number(KnownUfunc known, object x):
     cdef Py_ssize_t count = 1
     cdef double value, result = 0
     if known is None or known.ufunc.nin != 1 or known.ufunc.nout != 1 \
-            or reporting != 0 and reports():
+            or may_report() and reports():
         return None
     if type(x) is not float and not (type(x) is int and -MOST_INT < x < MOST_INT):
         return None
@@ -314,7 +314,7 @@ cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
     cdef Py_ssize_t count = x.size - 1
     if not is_binary(known) or known.ufunc.may_set_error \
             or not -1 <= axis <= 0 or x.ndim != 1 or not x.c_contiguous \
-            or not 0 <= count < LARGE or reporting != 0:
+            or not 0 <= count < LARGE or may_report():
         return NotImplemented
     loop = any_loop(known.ufunc, x.dtype)
     if loop.function == NULL or loop.in_dtype != x.dtype or loop.out_dtype != x.dtype:

@@ -1,5 +1,7 @@
 """`ndx.workspace`: the workspace of a name, of this thread."""
 
+from cpython.object cimport PyObject
+
 import dataclasses
 import itertools
 import sys
@@ -8,7 +10,9 @@ import weakref
 from ndx._arenas.arena cimport set_spill_everything
 from ndx._blocks.block cimport Clock
 from ndx._context.context cimport Context, is_here, placing_backend, top_context
-from ndx._lib.free_threading cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport (
+    ndx_get_object, ndx_load_int, ndx_replace, ndx_store_int,
+)
 from ndx._lib.unraisable cimport log_warning
 from ndx._workspaces.workspace cimport (
     Workspace, make_workspace, unclaim, workspace_of,
@@ -24,10 +28,10 @@ __all__ = ["current_workspace", "debug_mode", "default_workspace_config",
            "workspace"]
 
 cdef object anonymous = itertools.count(1)
-cdef object default_config = WorkspaceConfig()
-ndx_keep_for_ever(default_config)
+cdef PyObject *default_config = NULL
+ndx_replace(&default_config, WorkspaceConfig())
 cdef tuple MODES = ("off", "spill", "bypass")
-cdef str mode = "off"
+cdef int mode = 0               # place in MODES
 
 cdef enum:
     CYCLES = 100                 # cycles in a row, each of a new workspace: a warning
@@ -109,8 +113,8 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
     source = placing_backend() if backend is None else get_backend(backend)
     if name is None:
         name = f"anonymous-{next(anonymous)}"
-    found = make_workspace(name, source, wanted, mode == "bypass", None)
-    found.base = default_config
+    found = make_workspace(name, source, wanted, debug_mode() == "bypass", None)
+    found.base = <object>ndx_get_object(&default_config)
     # A file, or a policy that is for GPUs alone, binds it to its first backend.
     found.follows = backend is None and wanted.path is None and \
         wanted.mirror == "none" and wanted.spill != "host"
@@ -191,7 +195,7 @@ cdef int note_nameless(Workspace made) except -1:
 cdef object checked(object config, dict policies):
     """Return the config that a call of `ndx.workspace` asks for."""
     if config is None:
-        config = default_config
+        config = <object>ndx_get_object(&default_config)
     elif not isinstance(config, WorkspaceConfig):
         raise TypeError(
             f"config must be an ndx.WorkspaceConfig, not {type(config).__name__}")
@@ -243,13 +247,10 @@ def default_workspace_config(config: WorkspaceConfig | None = None,
     >>> ndx.memory.default_workspace_config()
     WorkspaceConfig()
     """
-    global default_config
     if config is not None:
         config = checked(config, {})
-        # What was a default is never freed where threads may just read it.
-        ndx_keep_for_ever(config)
-        default_config = config
-    return default_config
+        ndx_replace(&default_config, config)
+    return <object>ndx_get_object(&default_config)
 
 
 def debug_mode(new: DebugMode | None = None, /) -> DebugMode:
@@ -284,13 +285,11 @@ def debug_mode(new: DebugMode | None = None, /) -> DebugMode:
     >>> ndx.memory.debug_mode("off")
     'spill'
     """
-    global mode
-    before = mode
+    before = MODES[ndx_load_int(&mode)]
     if new is not None:
         if new not in MODES:
             raise ValueError(
                 f"debug mode {new!r} is not valid; valid are 'off', 'spill', 'bypass'")
         set_spill_everything(new == "spill")
-        # Ours, which is never freed: threads may just read the one before.
-        mode = <str>MODES[MODES.index(new)]
+        ndx_store_int(&mode, MODES.index(new))
     return before

@@ -27,7 +27,7 @@ from ndx._context.scopes cimport (
 )
 from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_get_time, ndx_store_count,
+    NDX_FREE_THREADED, ndx_get_time, ndx_load_int, ndx_store_count, ndx_store_int,
 )
 from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
@@ -139,7 +139,7 @@ cdef class Member(Scope):
         with cython.critical_section(self):
             self.first = None
         self.related = False
-        self.place = 0
+        ndx_store_int(&self.place, 0)
         return 0
 
 
@@ -679,7 +679,7 @@ cdef class Workspace(Member):
     @property
     def number(self) -> int:
         """The number among the siblings; 0 is the workspace that the name finds."""
-        return self.place
+        return ndx_load_int(&self.place)
 
     @property
     def is_open(self) -> bool:

@@ -7,6 +7,7 @@ cdef class Settings:
     cdef Py_ssize_t memory
     cdef Settings outer              # the settings before
     cdef object home                 # the contextvars.Context they were entered in
+    cdef const void *place           # the same, which other threads compare; or NULL
     cdef bint left                   # no longer in force, even if they are current
 
 cdef Settings settings()

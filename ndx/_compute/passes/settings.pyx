@@ -9,6 +9,9 @@ from cpython.contextvars cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
+from ndx._lib.free_threading cimport (
+    ndx_load_address, ndx_load_flag, ndx_store_address, ndx_store_flag,
+)
 from ndx._lib.interpreter cimport current_home
 
 from ndx._lib.options import option_errors
@@ -36,7 +39,7 @@ cdef Settings settings():
     Py_DECREF(found)
     # Checked: whoever iterates over a contextvars.Context can set any value.
     now = <Settings?>found
-    while now.left:
+    while ndx_load_flag(&now.left):
         now = now.outer
     return now
 
@@ -88,13 +91,14 @@ cdef Settings enter(tuple options):
     PyContextVar_Set(variable, inner)
     # After the set, which creates a thread's first contextvars.Context.
     inner.home = <object>current_home()
+    ndx_store_address(&inner.place, <PyObject *>inner.home)
     return inner
 
 
 cdef bint is_here(Settings entered) noexcept:
     """Whether settings were entered in the context that is current now."""
     cdef PyObject *here = current_home()
-    return here != NULL and entered.home is <object>here
+    return here != NULL and ndx_load_address(&entered.place) == here
 
 
 cdef Settings last_of(list entries):
@@ -128,7 +132,8 @@ cdef int leave(list entries) except -1:
         PyContextVar_Set(variable, entry.outer)
     else:
         # Not the innermost, or of another context: skipped from now on.
-        entry.left = True
+        ndx_store_flag(&entry.left, True)
+    ndx_store_address(&entry.place, NULL)
     entry.home = None
     return 0
 

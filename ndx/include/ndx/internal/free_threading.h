@@ -63,7 +63,11 @@ static inline int ndx_shard(void) {
  * until the process ends is not counted: CPython takes an object of so many references for
  * immortal. */
 static inline void ndx_keep_for_ever(PyObject *object) {
-    Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
+    Py_INCREF(object);
+    /* What other threads have, they count meanwhile. */
+    if (_Py_IsOwnedByCurrentThread(object) && !ndx_load(&object->ob_ref_shared)) {
+        Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
+    }
 }
 
 /* Likewise for what lasts about as long as a function: CPython 3.13 keeps functions for
@@ -98,5 +102,15 @@ static inline void ndx_share(PyObject *object) { (void)object; }
 static inline void ndx_stripe_lock(int stripe) { (void)stripe; }
 static inline void ndx_stripe_unlock(int stripe) { (void)stripe; }
 #endif
+
+/* For objects that threads read at any time, by `ndx_get`: a reference to what they have
+ * read is counted later, so what was there is never freed. */
+static inline void ndx_replace(PyObject **word, PyObject *value) {
+    PyObject *before = ndx_get(word);
+    ndx_keep_for_ever(value);
+    Py_INCREF(value);
+    ndx_set(word, value);
+    Py_XDECREF(before);
+}
 
 #endif
