@@ -450,6 +450,7 @@ def limits():
         assert not wrong, wrong[:3]
         assert stats["allocated_bytes"] == stats["allocated_count"] == 0, stats
         ndx.memory.trim()
+        ndx.memory.trim(backend)
         assert backend.stats()["reserved_bytes"] == 0, backend.stats()
         # Idle memory of other backends may have gone, too: none may have come.
         assert budget.process_reserved() <= before
