@@ -11,7 +11,7 @@ from helpers.threads import in_thread
 import ndx
 
 CYCLES = {
-    "limits": 400,
+    "limits": 100,
     "small-arrays": 60,
     "threads": 60,
     "threads-that-stay": 30,
