@@ -470,7 +470,9 @@ cdef class PooledBackend(Backend):
             before = now - min(now, <uint64_t>(1000 * min(seconds, 1e9))) + 1
         if before == FOR_EVER:
             # A full trim drops the memory that `initial` or `reserve` set aside, too.
+            ndx_lock_acquire(&self.pool.lock)
             self.pool.kept = min(self.pool.kept, nbytes)
+            ndx_lock_release(&self.pool.lock)
         with nogil:
             if before == FOR_EVER or nbytes:
                 released = pool_trim(self.pool, nbytes, before)
