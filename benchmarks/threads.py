@@ -5,7 +5,7 @@
 Each thread computes on arrays of its own, in a workspace of its own or without one. A
 row shows the time of an operation in one thread, and the median of how many times the
 work of one so many threads did: with the GIL no more than 1. NumPy is measured in the
-same run. Training and predictions compute 300 operations for each batch and request.
+same run. Training and predictions compute 100 operations for each batch and request.
 
 ``--check`` exits with 1 if threads in workspaces of their own do less than 0.9 of what
 so many should.
@@ -25,7 +25,7 @@ import ndx
 TARGET = 0.9
 SIZES = (10, 50, 1000)
 INSIDE = 20  # operations of a scope
-STEP = 300  # those of a batch, or a request
+STEP = 100  # those of a batch, or a request
 
 
 def in_workspaces(operation):
