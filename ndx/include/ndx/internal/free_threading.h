@@ -64,7 +64,8 @@ static inline int ndx_shard(void) {
  * immortal. */
 static inline void ndx_keep_for_ever(PyObject *object) {
     Py_INCREF(object);
-    /* What other threads have, they count meanwhile. */
+    /* If other threads have it, they change its count at this moment: then the reference
+     * above keeps it. */
     if (_Py_IsOwnedByCurrentThread(object) && !ndx_load(&object->ob_ref_shared)) {
         Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
     }
