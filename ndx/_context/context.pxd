@@ -5,10 +5,8 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
-from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_load_address, ndx_load_flag, ndx_set_address,
-)
-from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
+from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_load_flag
+from ndx._lib.interpreter cimport Owned
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend
 
@@ -18,13 +16,11 @@ cdef class PlainNumpy:
     cdef Refusals refusals           # of allocations for NumPy
 
 # The value of the ContextVar: a backend, and the entries of one thread or task.
-cdef class Context:
+cdef class Context(Owned):
     cdef Backend backend             # None: the process's current default
     cdef Backend host                # backend of the CPU's arrays; None: the default
     cdef Entry gate                  # entry of the `use` that set this context; or None
     cdef Context previous            # current again when `gate` is left
-    cdef object home                 # owner of the entries (`Here.home`); or None
-    cdef const void *place           # the same, which other threads compare; or NULL
     cdef Entry top                   # innermost entry
     cdef bint abandoned              # skipped: the variable could not be reset
     cdef bint hollow                 # abandoned as soon as its entries have ended
@@ -106,23 +102,6 @@ cdef inline Context last_context():
     if context is not None and context.abandoned:
         return before(context)
     return context
-
-cdef inline bint is_here(Context context) noexcept:
-    """Whether this thread or task owns the entries of a context.
-
-    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context and inherit
-    the parent's value. They must not allocate from the parent's arena, whose cycle may
-    end before they do.
-    """
-    cdef const void *place = ndx_load_address(&context.place)
-    return place == ndx_context() or (
-        not home_is_context and place == current_home())
-
-cdef inline void set_home(Context context, PyObject *home) noexcept:
-    """Let a thread or task, or nobody, own the entries of a context."""
-    context.home = None if home == NULL else <object>home
-    # Last: who finds no owner becomes it.
-    ndx_set_address(&context.place, home)
 
 cdef Backend placing_backend()
 cdef int placing_device() except -1

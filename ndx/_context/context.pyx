@@ -11,6 +11,7 @@ from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
 from ndx._lib.free_threading cimport (
     ndx_get_object, ndx_keep_for_ever, ndx_replace,
 )
+from ndx._lib.interpreter cimport is_here
 from ndx._lib.numpy_allocator cimport switch_all_numpy
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend, devices
@@ -77,17 +78,16 @@ cdef class Scope:
 cdef void drop_entry(Entry entry) noexcept:
     """Remove an ended entry from the list of its owner."""
     cdef Scope owner = entry.owner
-    cdef Entry above, before
+    cdef Entry above
     # Threads may share a scope, and look for entries of others.
     with cython.critical_section(owner):
         above = owner.top
-        before = entry.before
         if above is entry:
-            owner.top = before
+            owner.top = entry.before
         else:
             while above.before is not entry:
                 above = above.before
-            above.before = before
+            above.before = entry.before
         # This breaks the reference cycle, so that reference counting frees the entry.
         entry.before = entry.scope = entry.owner = None
 

@@ -11,17 +11,16 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
-    Context, Entry, Scope, backend_of, before, end_left, is_here, last_context, late,
-    set_home, top_context, variable,
+    Context, Entry, Scope, backend_of, before, end_left, last_context, late,
+    top_context, variable,
 )
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_get_address, ndx_load_address, ndx_load_flag, ndx_set_flag,
-    ndx_swap_flag, ndx_up_time,
+    NDX_FREE_THREADED, ndx_load_flag, ndx_set_flag, ndx_swap_flag, ndx_up_time,
 )
 from ndx._lib.interpreter cimport (
     Here, PyThreadState_Get, PyThreadState_GetID, current_home, current_place,
-    home_is_context, is_running, note_running,
+    home_is_context, home_of, is_here, is_running, note_running, set_home,
 )
 from ndx._lib.numpy_allocator cimport restore_numpy
 from ndx._lib.unraisable cimport graver
@@ -191,7 +190,7 @@ cdef inline bint take_home(Context context):
     if not NDX_FREE_THREADED:
         return context.home is None
     with cython.critical_section(context):
-        if ndx_get_address(&context.place) != NULL:
+        if home_of(context) != NULL:
             return False
         set_home(context, current_home())
     return True
@@ -245,7 +244,7 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
 
 cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
     """Make an entry the innermost one of a context of this task: ENTER."""
-    if ndx_load_address(&context.place) == NULL:
+    if home_of(context) == NULL:
         set_home(context, here.home)
     add_entry(context, entry, owner, here)
     entry.lower = context.top
@@ -290,7 +289,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
     cdef Entry entry
     cdef Event event = LEAVE
     cdef bint paused
-    if context is not None and ndx_load_address(&context.place) == here.home:
+    if context is not None and home_of(context) == here.home:
         entry = innermost(context)
         if entry is not None and entry.scope is scope and \
                 is_of(entry, &here) and scope.settled is None:
@@ -419,7 +418,7 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
     cdef Entry best = None, entry
     cdef Scope peer
     while context is not None:
-        if ndx_load_address(&context.place) == here.home:
+        if home_of(context) == here.home:
             entry = context.top
             while entry is not None:
                 best = better(best, entry, peers, here)

@@ -54,6 +54,10 @@ home_is_context = is_context(_context_address)
 cdef bint frame_is_known = is_frame(_frame_address) and is_code(_code_address)
 
 
+cdef class Owned:
+    pass
+
+
 cdef object current_task():
     """Return the running asyncio task; None outside of tasks."""
     # There is no task before asyncio is imported, so it is not imported here. Another

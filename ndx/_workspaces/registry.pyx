@@ -9,10 +9,11 @@ import weakref
 
 from ndx._arenas.arena cimport set_spill_everything
 from ndx._blocks.block cimport Clock
-from ndx._context.context cimport Context, is_here, placing_backend, top_context
+from ndx._context.context cimport Context, placing_backend, top_context
 from ndx._lib.free_threading cimport (
     ndx_get_object, ndx_load_int, ndx_replace, ndx_store_int,
 )
+from ndx._lib.interpreter cimport is_here
 from ndx._lib.unraisable cimport log_warning
 from ndx._workspaces.workspace cimport (
     Workspace, make_workspace, unclaim, workspace_of,

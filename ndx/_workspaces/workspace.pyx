@@ -18,8 +18,8 @@ from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
 from ndx._blocks.block cimport Block, block_incref, block_is_usable
 from ndx._context.context cimport (
-    Context, Entry, Scope, before, drop_entry, is_here, outer_backend,
-    end_left, placing_backend, top_context,
+    Context, Entry, Scope, before, drop_entry, end_left, outer_backend,
+    placing_backend, top_context,
 )
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
@@ -29,7 +29,7 @@ from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.free_threading cimport (
     NDX_FREE_THREADED, ndx_get_time, ndx_load_int, ndx_store_count, ndx_store_int,
 )
-from ndx._lib.interpreter cimport Here, current_place, current_task
+from ndx._lib.interpreter cimport Here, current_place, current_task, is_here
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.slots cimport Row, Slots, counters_of
 from ndx.backends.base cimport Backend

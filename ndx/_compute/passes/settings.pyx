@@ -9,10 +9,8 @@ from cpython.contextvars cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
-from ndx._lib.free_threading cimport (
-    ndx_load_address, ndx_load_flag, ndx_store_address, ndx_store_flag,
-)
-from ndx._lib.interpreter cimport current_home
+from ndx._lib.free_threading cimport ndx_load_flag, ndx_store_flag
+from ndx._lib.interpreter cimport current_home, is_here, set_home
 
 from ndx._lib.options import option_errors
 from ndx._lib.sizes import parse_size
@@ -90,15 +88,8 @@ cdef Settings enter(tuple options):
     inner.outer = before
     PyContextVar_Set(variable, inner)
     # After the set, which creates a thread's first contextvars.Context.
-    inner.home = <object>current_home()
-    ndx_store_address(&inner.place, <PyObject *>inner.home)
+    set_home(inner, current_home())
     return inner
-
-
-cdef bint is_here(Settings entered) noexcept:
-    """Whether settings were entered in the context that is current now."""
-    cdef PyObject *here = current_home()
-    return here != NULL and ndx_load_address(&entered.place) == here
 
 
 cdef Settings last_of(list entries):
@@ -133,8 +124,7 @@ cdef int leave(list entries) except -1:
     else:
         # Not the innermost, or of another context: skipped from now on.
         ndx_store_flag(&entry.left, True)
-    ndx_store_address(&entry.place, NULL)
-    entry.home = None
+    set_home(entry, NULL)
     return 0
 
 
