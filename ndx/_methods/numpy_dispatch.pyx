@@ -45,7 +45,7 @@ from ndx._lib.dtypes cimport (
     COMPLEX64, DEEPEST, FLOAT32, FLOAT64, code_or_none, is_refused_array, promote_table,
 )
 from ndx._methods.numpy_function_table cimport (
-    CALLING_BACK, SMALL, Row, row_of,
+    CALLING_BACK, SMALL, Compute, Row, compute_of, row_of,
 )
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
@@ -631,8 +631,9 @@ cdef object compute_method(Row row, PyObject **given, dict kwargs):
     cdef list args
     cdef dict named
     cdef Py_ssize_t i
-    if row.compute != NULL and not kwargs:
-        result = row.compute(row, given)
+    cdef Compute compute = compute_of(row)
+    if compute != NULL and not kwargs:
+        result = compute(row, given)
         if result is not NotImplemented:
             return result
     args, named = [], dict(kwargs or ())

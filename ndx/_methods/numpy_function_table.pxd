@@ -1,5 +1,7 @@
 from cpython.object cimport PyObject
 
+from ndx._lib.free_threading cimport ndx_get_address
+
 cdef enum:
     MOST_PARAMETERS = 8
     SMALL = 1024                 # elements
@@ -44,6 +46,10 @@ cdef class Row:
     cdef object compute_list(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_steps(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_tuple(self, tuple args, dict kwargs)
+
+cdef inline Compute compute_of(Row row) noexcept:
+    """Return what computes a row, whose fields are filled before it is there."""
+    return <Compute>ndx_get_address(<const void *const *>&row.compute)
 
 # NumPy's functions that call functions of the caller's.
 cdef dict CALLING_BACK

@@ -19,7 +19,7 @@ from ndx._compute.elementwise cimport is_subclass
 from ndx._compute.sequences cimport array_of
 from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
-from ndx._lib.free_threading cimport ndx_keep_for_ever
+from ndx._lib.free_threading cimport ndx_keep_for_ever, ndx_set_address
 from ndx._methods.values cimport STORING
 
 __all__ = ["is_computed", "parameters_of", "recorder_of", "set_recorder"]
@@ -178,9 +178,10 @@ cdef class Row:
         """Compute a call, of which keywords follow the arguments; or NotImplemented."""
         cdef PyObject *given[MOST_PARAMETERS]
         cdef Py_ssize_t i, place, more = 0 if names is None else len(<tuple>names)
+        cdef Compute compute = compute_of(self)
         if self.is_composite:
             return self.compute_steps(args, count, names)
-        if self.compute == NULL or count > self.positional:
+        if compute == NULL or count > self.positional:
             return NotImplemented
         if self.is_method and count and (
                 type(<object>args[0]) is list or type(<object>args[0]) is tuple):
@@ -199,7 +200,7 @@ cdef class Row:
             for i in range(1, len(self.names)):
                 if given[i] != NULL and is_other_class(<object>given[i]):
                     return NotImplemented
-        return self.compute(self, given)
+        return compute(self, given)
 
     cdef object compute_list(self, PyObject **args, Py_ssize_t count, object names):
         """Compute a call whose first argument is a list or tuple, as an array."""
@@ -339,7 +340,7 @@ cdef int add_function(object function, str names, Compute compute,
         raise ValueError(f"{function}: more than {MOST_PARAMETERS} parameters")
     row.data = data
     # Last: another thread may look at the row.
-    row.compute = compute
+    ndx_set_address(<const void **>&row.compute, <const void *>compute)
     return 0
 
 
@@ -373,7 +374,7 @@ def parameters_of(function):
 def is_computed(function):
     """Return whether ndx computes some calls of a function of NumPy."""
     cdef Row row = row_of(function)
-    if row.compute != NULL or row.whole is not None or row.known is not None:
+    if compute_of(row) != NULL or row.whole is not None or row.known is not None:
         return True
     owner = getattr(function, "__self__", None)
     return isinstance(owner, np.ufunc) and row_of(owner).known is not None
