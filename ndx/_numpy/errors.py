@@ -1,6 +1,7 @@
 """Floating-point errors, reported as NumPy does: `ndx.numpy.errstate`, `seterr`."""
 
 import contextlib
+import contextvars
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,10 @@ import numpy as np
 from ndx._compute.numpy_private import begin_reports, end_reports
 
 __all__ = ["errstate", "seterr"]
+
+# The errstates that this thread or task is in, innermost last: which object, NumPy's
+# own, and a token.
+_entered = contextvars.ContextVar("ndx_errstates", default=())
 
 
 class errstate(contextlib.ContextDecorator):
@@ -34,17 +39,23 @@ class errstate(contextlib.ContextDecorator):
 
     def __init__(self, **kwargs):
         self._kwargs = kwargs
-        self._open = []
         np.errstate(**kwargs)
 
     def __enter__(self):
         state = np.errstate(**self._kwargs)
         state.__enter__()
-        self._open.append((state, begin_reports()))
+        _entered.set((*_entered.get(), (self, state, begin_reports())))
         return self
 
     def __exit__(self, *exception):
-        state, token = self._open.pop()
+        entries = _entered.get()
+        mine = [i for i, entry in enumerate(entries) if entry[0] is self]
+        if not mine:
+            raise RuntimeError(
+                "an errstate was left that this thread or task has not entered"
+            )
+        _, state, token = entries[mine[-1]]
+        _entered.set(entries[: mine[-1]] + entries[mine[-1] + 1 :])
         end_reports(token)
         state.__exit__(*exception)
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy
 import pytest
+from helpers.threads import running
 
 import ndx
 import ndx.numpy as np
@@ -107,6 +108,40 @@ def test_other_threads_are_silent():
         thread.start()
         thread.join()
     assert found == [[numpy.inf] * 3]
+
+
+@pytest.mark.threads
+def test_one_object_serves_two_threads():
+    state = np.errstate(all="raise")
+    entered, left, found = threading.Event(), threading.Event(), []
+
+    def work():
+        with state:
+            entered.set()
+            assert left.wait(30)
+            with pytest.raises(FloatingPointError):
+                ZEROS["divide"]()
+        found.append(ZEROS["divide"]().tolist())
+
+    state.__enter__()
+    with running(work):
+        assert entered.wait(30)
+        # Entered first, left first: each thread leaves its own.
+        state.__exit__(None, None, None)
+        ZEROS["divide"]()
+        left.set()
+    assert found == [[numpy.inf] * 3]
+
+
+def test_what_was_not_entered_here_is_not_left():
+    state = np.errstate(all="raise")
+    with pytest.raises(RuntimeError, match="has not entered"):
+        state.__exit__(None, None, None)
+    with state:
+        with pytest.raises(RuntimeError, match="has not entered"):
+            contextvars.Context().run(state.__exit__, None, None, None)
+        with pytest.raises(FloatingPointError):
+            ZEROS["divide"]()
 
 
 def test_seterr_is_for_the_whole_context():
