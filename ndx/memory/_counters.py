@@ -182,7 +182,7 @@ def trim(backend: BackendLike | None = None, *, target: Size = 0) -> int:
     Examples
     --------
     >>> import ndx
-    >>> with ndx.use("host") as backend:
+    >>> with ndx.use(ndx.backends.HostBackend()) as backend:
     ...     x = ndx.ones(1_000_000)
     ...     del x
     ...     released = ndx.memory.trim(target="1MiB")
