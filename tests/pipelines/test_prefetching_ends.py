@@ -150,18 +150,21 @@ def test_close_while_another_thread_waits():
 def test_a_source_that_does_not_return(monkeypatch):
     """Closing does not hang; the thread ends when the step does."""
     monkeypatch.setattr(producing, "CLOSE_TIMEOUT", 0.01)
-    go_on = threading.Event()
+    in_step, go_on = threading.Event(), threading.Event()
 
     def source():
         yield item(0)
+        in_step.set()
         go_on.wait(60)
         yield item(1)
 
     for close in ("iterator", "prefetch"):
+        in_step.clear()
         go_on.clear()
         batches = ndx.prefetch(source())
         iterator = iter(batches)
         check(next(iterator), 0)
+        assert in_step.wait(30)
         with pytest.warns(ResourceWarning, match="still in its step after"):
             (iterator if close == "iterator" else batches).close()
         del iterator, batches

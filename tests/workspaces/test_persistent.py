@@ -359,10 +359,10 @@ def test_what_is_no_file_for_a_workspace(tmp_path):
     ]
     for policies, error, words in refused:
         with pytest.raises(error, match=words):
-            ndx.workspace("state", **policies)
+            ndx.workspace("refused", **policies)
     assert sorted(os.listdir(tmp_path)) == before
     assert open_files(tmp_path) == 0
-    assert "state" not in [each.name for each in ndx.memory.workspaces()]
+    assert "refused" not in [each.name for each in ndx.memory.workspaces()]
 
 
 def test_the_config_has_an_absolute_path(tmp_path, monkeypatch):
