@@ -16,7 +16,6 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-import os
 import threading
 import weakref
 
@@ -32,62 +31,42 @@ from ndx._lib.dtypes cimport NDTYPES, dtype_object
 from ndx._lib.layout cimport shape_tuple
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport raise_later
+from ndx._recording.call_stacks cimport CallStacks
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
-from ndx._lib.call_site import begins_process, is_ours, shown
 from ndx.backends._pressure import set_largest_makers
 
 
 # ---- The log: events in the order of time, in plain memory ---------------------------
 # Writing to a log runs no Python, so it is allowed while an array dies. A log keeps the
 # newest events: when it is full, it forgets the arrays that died first, and if that
-# frees little, the older half of what is no array's. Without a GIL, `lock` guards all
-# logs, the serials, and the tuple of the open recordings; and `tables` those of all
-# recorders, whose lists and dicts have locks of their own, so that a thread may have to
-# wait for one.
+# frees little, the older half of what is no array's. Without a GIL, a lock guards all
+# logs, the serials, and the tuple of the open recordings.
 
 cdef extern from *:
     """
     #include "ndx/internal/free_threading.h"
     #ifdef Py_GIL_DISABLED
     static ndx_lock ndx_logs;
-    static PyMutex ndx_tables;
     static void ndx_lock_logs(void) { ndx_lock_acquire(&ndx_logs); }
     static void ndx_unlock_logs(void) { ndx_lock_release(&ndx_logs); }
     static int ndx_guard_logs(void) {
         return ndx_at_fork(ndx_lock_logs, ndx_unlock_logs);
     }
-    static void ndx_lock_tables(void) { PyMutex_Lock(&ndx_tables); }
-    static void ndx_unlock_tables(void) { PyMutex_Unlock(&ndx_tables); }
-    static void ndx_renew_tables(void) { memset(&ndx_tables, 0, sizeof ndx_tables); }
     #else
     static inline void ndx_lock_logs(void) { }
     static inline void ndx_unlock_logs(void) { }
     static inline int ndx_guard_logs(void) { return 0; }
-    static inline void ndx_lock_tables(void) { }
-    static inline void ndx_unlock_tables(void) { }
-    static inline void ndx_renew_tables(void) { }
     #endif
     """
     void lock_logs "ndx_lock_logs"() noexcept
     void unlock_logs "ndx_unlock_logs"() noexcept
     int guard_logs "ndx_guard_logs"() noexcept
-    void lock_tables "ndx_lock_tables"() noexcept
-    void unlock_tables "ndx_unlock_tables"() noexcept
-    void renew_tables "ndx_renew_tables"() noexcept
 
 if guard_logs() != 0:
     raise MemoryError("ndx: no memory to register its fork handlers")
 
-
-def _renew_tables():
-    """Free the lock of the tables in a forked child, where no thread has it."""
-    renew_tables()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_tables)
 
 cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
@@ -330,19 +309,7 @@ cdef extern from "ndx/internal/interpreter.h":
         pass
     PyThreadState *PyThreadState_Get() noexcept
     uint64_t PyThreadState_GetID(PyThreadState *) noexcept
-    # The functions return new references.
-    PyObject *ndx_current_frame() noexcept
-    PyObject *ndx_caller(PyObject *frame) noexcept
-    PyObject *ndx_code_of(PyObject *frame) noexcept
-    PyObject *ndx_weak_target(PyObject *reference) noexcept
-    int ndx_position(PyObject *frame) noexcept
-    int ndx_line_of(PyObject *code, int lasti) noexcept
-
-# Codes in place of the number of a line: the function belongs to ndx or to Python
-# itself; or it is the one with which a child process begins.
-cdef enum:
-    OURS = -1
-    BEGIN = -2
+    PyObject *ndx_weak_target(PyObject *reference) noexcept     # a new one
 
 # The open recordings. The tuple is replaced, so that loops over it keep the old one.
 cdef tuple active = ()
@@ -351,7 +318,7 @@ cdef uint64_t last_serial = 0
 
 @cython.binding(False)
 @cython.embedsignature(True)
-cdef class Recorder:
+cdef class Recorder(CallStacks):
     """One recording: a log, and the tables that its events index.
 
     Parameters
@@ -363,25 +330,18 @@ cdef class Recorder:
     """
 
     cdef readonly Log log
-    cdef readonly Py_ssize_t depth
     cdef readonly list backends      # (weak reference, name, limit)
     cdef readonly list workspaces    # [clock, slot or None]
     cdef readonly list threads       # names
-    cdef readonly list lines         # "file:line in function"
-    cdef readonly list stacks        # tuples of indices of lines, innermost first
     cdef readonly list shapes
     cdef readonly list dtypes        # names, indexed by ndx's codes
     cdef bint open
-    cdef list codes                  # code objects, kept alive: `numbers` has addresses
-    cdef dict numbers                # key of an entry -> its index in its table
 
     def __cinit__(self, size_t limit, Py_ssize_t depth):
         self.log = Log(limit)
         self.depth = depth
-        self.backends, self.workspaces, self.threads = [], [], []
-        self.lines, self.stacks, self.shapes = [], [], []
+        self.backends, self.workspaces, self.threads, self.shapes = [], [], [], []
         self.dtypes = [dtype_object(code).name for code in range(NDTYPES)]
-        self.codes, self.numbers = [], {}
 
     def start(self):
         """Start to record."""
@@ -422,19 +382,6 @@ cdef class Recorder:
 
     # ---------------------------------------------------------------- the tables
 
-    cdef int32_t add(self, object key, list table, object entry) except -2:
-        """Return the number of a new entry, unless another thread has just added it."""
-        cdef object number
-        lock_tables()
-        try:
-            number = self.numbers.get(key)
-            if number is None:
-                table.append(entry)
-                number = self.numbers[key] = len(table) - 1
-        finally:
-            unlock_tables()
-        return number
-
     cdef int32_t backend_number(self, Backend backend) except -2:
         cdef object key = <size_t><PyObject *>backend
         cdef object found = self.numbers.get(key)
@@ -468,54 +415,6 @@ cdef class Recorder:
         number = self.numbers.get(shape)
         if number is None:
             number = self.add(shape, self.shapes, shape)
-        return number
-
-    cdef int32_t stack_number(self) except -2:
-        """Return the number of the user's call stack, innermost line first."""
-        cdef list found = []
-        cdef PyObject *frame = ndx_current_frame()
-        cdef PyObject *code
-        cdef PyObject *caller
-        try:
-            while frame != NULL and len(found) < self.depth:
-                code = ndx_code_of(frame)
-                try:
-                    number = self.line_number(code, ndx_position(frame))
-                finally:
-                    Py_DECREF(<object>code)
-                if number == BEGIN:
-                    break
-                if number != OURS:
-                    found.append(number)
-                caller = ndx_caller(frame)
-                Py_DECREF(<object>frame)
-                frame = caller
-        finally:
-            if frame != NULL:
-                Py_DECREF(<object>frame)
-        key = ("stack", *found)
-        number = self.numbers.get(key)
-        if number is None:
-            number = self.add(key, self.stacks, tuple(found))
-        return number
-
-    cdef object line_number(self, PyObject *code, int instruction):
-        """Return the number of a line; or `OURS` or `BEGIN`, for lines without one."""
-        key = (<size_t>code, instruction)
-        number = self.numbers.get(key)
-        if number is not None:
-            return number
-        self.codes.append(<object>code)
-        file = (<object>code).co_filename
-        if is_ours(file):
-            number = BEGIN if begins_process(<object>code) else OURS
-        else:
-            text = (f"{shown(file)}:{ndx_line_of(code, instruction)} in "
-                    f"{(<object>code).co_qualname}")
-            number = self.numbers.get(text)
-            if number is None:
-                number = self.add(text, self.lines, text)
-        self.numbers[key] = number
         return number
 
     cdef int describe(self, Event *event, BaseArray x, Backend backend,
