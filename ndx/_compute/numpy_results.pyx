@@ -361,6 +361,10 @@ cdef BaseArray own_result(object array):
     if isinstance(base, cnp.ndarray) \
             and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA):
         if PyArray_HANDLER(base) == <PyObject *>handler_capsule:
+            if dtype >= 0 and cnp.PyArray_SIZE(array) == 0:
+                # What NumPy has for it goes back.
+                return new_empty(dtype, cnp.PyArray_NDIM(array),
+                                 <Py_ssize_t *>cnp.PyArray_DIMS(array))
             return adopt_result(array, base)
         if dtype >= 0 and cnp.PyArray_ISCARRAY_RO(array) \
                 and cnp.PyArray_NBYTES(array) < LARGE:
