@@ -185,3 +185,8 @@ def __getattr__(name):
         # Of several threads that ask first, all get what one has made.
         found = globals().setdefault(name, found)
     return found
+
+
+if _environ.get("NDX_TRACK"):
+    # It notes the lines that make arrays, from the first array on.
+    _import_module("ndx.memory")

@@ -63,6 +63,7 @@ ADDRESSES = {
     "_array.interchange:export": _EXPORT,
     "_array.interchange:fill_buffer": _EXPORT,
     "_array.interchange:to_dlpack": _EXPORT,
+    "_array.living:fill": _NOTHING_READ,
     "_compute.numpy_results:lies_within": _NOTHING_READ,
     "_compute.numpy_results:view_of_block": _NOTHING_READ,
     "_compute.elementwise:compute": "few elements: checked last, and with the GIL",

@@ -37,9 +37,11 @@ cdef class BaseArray:
     cdef unsigned char ndim
     cdef unsigned char dtype
     cdef unsigned char number        # immutable and hashable: see `new_number`
-    cdef bint c_contiguous
-    cdef bint f_contiguous
-    cdef bint readonly
+    cdef unsigned char c_contiguous
+    cdef unsigned char f_contiguous
+    cdef unsigned char readonly
+    cdef unsigned int place          # in the table of living arrays; 0: in none
+    cdef unsigned int maker          # number of what made it; 0: not known
     cdef Export *own_export          # ends with the array; NULL: none
     cdef object base                 # owns foreign memory; else NULL, not None
     cdef object __weakref__

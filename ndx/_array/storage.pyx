@@ -25,7 +25,9 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none,
     dtype_object, has_arithmetic, itemsize_of, kind_of, typenum_of,
 )
-from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_load_byte
+from ndx._lib.free_threading cimport (
+    NDX_FREE_THREADED, ndx_load_byte, ndx_set_address,
+)
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
     fill_c_strides, is_c_contiguous, is_f_contiguous, order_axes, shape_tuple,
@@ -64,6 +66,11 @@ cdef extern from *:
     """
     void NDX_SET_BASE(BaseArray x, PyObject *value) noexcept
     PyObject *NDX_WEAKREFS(BaseArray x) noexcept
+
+cdef extern from "ndx/internal/living.h":
+    unsigned int ndx_maker() noexcept
+    unsigned int ndx_living_add(void *array) noexcept
+    void ndx_living_remove(unsigned int *place, Py_ssize_t offset) noexcept
 
 cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
@@ -246,6 +253,8 @@ cdef void array_dealloc(PyObject *self) noexcept:
     otherwise take a reference to it, and free it a second time.
     """
     cdef PyObject *base = <PyObject *>(<BaseArray>self).base
+    ndx_living_remove(&(<BaseArray>self).place,
+                      <char *>&(<BaseArray>self).place - <char *>self)
     if base != NULL:
         PyObject_GC_UnTrack(self)
     if NDX_WEAKREFS(<BaseArray>self) != NULL:
@@ -294,6 +303,8 @@ cdef BaseArray bare_array(int ndim):
             x.shape = x.dims
             raise MemoryError("no memory for the shape of an array")
     x.strides = x.shape + ndim
+    x.maker = ndx_maker()
+    x.place = ndx_living_add(<void *>x)
     return x
 
 
@@ -307,7 +318,8 @@ cdef inline size_t room_of(BaseArray x) noexcept:
 
 cdef inline void settle(BaseArray x, Block *block) noexcept:
     """Set the block of a new array; find its elements, if they lie in the object."""
-    x.block = block
+    # Another thread may list all arrays.
+    ndx_set_address(<const void **>&x.block, block)
     if block.holding == IN_OBJECTS:
         x.offset = <Py_ssize_t>(x.dims + 2 * x.ndim)
 

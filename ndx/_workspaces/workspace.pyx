@@ -938,7 +938,8 @@ def held_arenas() -> list[Any]:
                 idle = is_idle(workspace, arena)
                 unclaim(workspace)
             found.append(HeldArena(
-                workspace.name, innermost(arena.owning_backend()), arena.size,
+                workspace.name, innermost(arena.owning_backend()),
+                arena.chunk.nbytes, <size_t>arena.chunk.ptr,
                 depth_of(workspace) > 0, idle, releaser(workspace, arena)))
     return found
 

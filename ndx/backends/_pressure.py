@@ -231,22 +231,24 @@ class HeldArena(NamedTuple):
     workspace: str
     backend: Backend
     nbytes: int
+    address: int
     is_open: bool
     is_idle: bool
     # Gives the memory back to its pool if it is idle; returns the bytes.
     release: Callable[[], int]
 
 
-def held_arenas(backend):
-    """Return the arenas of workspaces that are in a backend's memory."""
+def held_arenas(backend=None):
+    """Return the arenas of workspaces: all, or those in the memory of a backend."""
+    if backend is None:
+        return _held_arenas()
     found = innermost(backend)
     return [each for each in _held_arenas() if each.backend is found]
 
 
 def idle_arenas(backend=None):
     """Return the idle arenas: all, or those in the memory of a backend."""
-    found = _held_arenas() if backend is None else held_arenas(backend)
-    return [each for each in found if each.is_idle]
+    return [each for each in held_arenas(backend) if each.is_idle]
 
 
 def release_idle_arenas(backend=None):

@@ -37,6 +37,7 @@ from ndx.memory._counters import (
 )
 from ndx.memory._events import Event
 from ndx.memory._limits import headroom, limit, limits, reserve, set_limit, set_limits
+from ndx.memory._live import Live, LiveMemory, live, track
 from ndx.memory._recipes import BackendRecipe
 from ndx.memory._statistics import Statistics, profile, profile_report, statistics
 from ndx.memory._summary import snapshot, summary
@@ -49,6 +50,8 @@ __all__ = [
     "Event",
     "FailureCallbackAdaptor",
     "LimitingAdaptor",
+    "Live",
+    "LiveMemory",
     "LoggingAdaptor",
     "MemoryInfo",
     "ProcessInfo",
@@ -67,6 +70,7 @@ __all__ = [
     "info",
     "limit",
     "limits",
+    "live",
     "max_allocated",
     "max_reserved",
     "on_oom",
@@ -86,6 +90,7 @@ __all__ = [
     "statistics",
     "stats",
     "summary",
+    "track",
     "trim",
     "workspace_summary",
     "workspaces",

@@ -1,10 +1,11 @@
-"""Traces as one self-contained page for a browser, without network or files."""
+"""Self-contained pages for a browser, without network or files."""
 
+import html
 import json
 import re
 from importlib.resources import files
 
-__all__ = ["html_page"]
+__all__ = ["html_page", "live_page"]
 
 # In the order of their dependencies.
 _SCRIPTS = ("model.js", "chart.js", "page.js")
@@ -13,18 +14,36 @@ _SLOT = re.compile(r"/\*\{(\w+)\}\*/")
 
 def html_page(data):
     """Return a page that shows a trace."""
-    folder = files("ndx.memory").joinpath("page")
-
-    def read(name):
-        return folder.joinpath(name).read_text(encoding="utf-8")
-
-    parts = {
-        "style": read("page.css"),
-        "script": "\n".join(read(name) for name in _SCRIPTS),
+    return _filled("page.html", {
+        "script": "\n".join(map(_read, _SCRIPTS)),
         "data": script_json(data),
-    }
+    })  # fmt: skip
+
+
+def live_page(columns, rows, total):
+    """Return a page that shows what is alive, in a table that can be sorted."""
+    return _filled("live.html", {
+        "script": _read("live.js"),
+        "columns": _cells("th", columns),
+        "rows": "\n".join(f"<tr>{_cells('td', row)}</tr>" for row in rows),
+        "total": html.escape(total),
+    })  # fmt: skip
+
+
+def _cells(tag, values):
+    return "".join(f"<{tag}>{html.escape(str(each))}</{tag}>" for each in values)
+
+
+def _read(name):
+    folder = files("ndx.memory").joinpath("page")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+def _filled(name, parts):
+    """Return a page whose slots are filled."""
+    parts["style"] = _read("page.css")
     # One pass, because inserted text may look like a slot.
-    return _SLOT.sub(lambda match: parts[match[1]], read("page.html"))
+    return _SLOT.sub(lambda match: parts[match[1]], _read(name))
 
 
 def script_json(value):

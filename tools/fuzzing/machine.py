@@ -5,10 +5,13 @@ names ``v0``, ``v1``, ... and with NumPy's. Views of the model share memory as t
 of ndx must, so that after any write all names can be compared.
 """
 
+import threading
+
 import numpy as np
 
 import ndx
 from fuzzing.model import MODEL, in_thread, pattern
+from ndx.backends._pressure import live_backends
 
 NAMES = 20  # of arrays that a program makes; then those that all threads share
 SHARED = 4
@@ -107,6 +110,10 @@ class Machine:
             "in_thread": lambda function: function(),
         }
         self.blocks = {}
+        # What other threads make and drop is not compared.
+        names = [each.name for each in threading.enumerate()]
+        self.is_alone = sum(name.startswith("fuzz-") for name in names) < 2
+        self.others = set(ndx.memory.live().where(place="other"))
         for i, (x, m) in enumerate(shared):
             self.bind(f"v{NAMES + i}", x, m, Block(shared=True))
 
@@ -323,6 +330,23 @@ class Machine:
             m = self.ms[name]
             if x.tobytes() != m.tobytes():
                 raise Failure(f"{name} is {shown(x)}, not {shown(m)}")
+        if self.is_alone:
+            self.compare_counts()
+
+    def compare_counts(self):
+        """Compare what is alive with what backends count."""
+        # Others may read memory that was exported, as long as an array of it is there.
+        exports = any(block.exported for block in self.blocks.values())
+        for backend in live_backends():
+            counted = backend.stats()["allocated_bytes"]
+            if not counted or hasattr(backend, "upstream"):
+                continue
+            found = ndx.memory.live(backend)
+            if found.nbytes != counted:
+                raise Failure(f"{backend} counts {counted} bytes, {found.nbytes} live")
+            unknown = set(found.where(place="other")) - self.others
+            if unknown and not exports:
+                raise Failure(f"{backend}: which array has {unknown}?")
 
     def check_stale(self, name, x):
         try:

@@ -1,0 +1,9 @@
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from ndx._array.storage cimport BaseArray
+
+cdef extern from "ndx/internal/living.h":
+    ctypedef unsigned int (*FindMaker "ndx_maker_hook")() noexcept
+
+cdef void set_find_maker(FindMaker hook) noexcept
+cdef void note_time() noexcept
