@@ -171,7 +171,7 @@ cdef bint make_room(Copy *copy, size_t more) noexcept:
 
 cdef Py_ssize_t *room_for_shape(Copy *copy, int ndim) noexcept:
     cdef void *found
-    if copy.dims + ndim > copy.dims_room:
+    if copy.shapes == NULL or copy.dims + ndim > copy.dims_room:
         copy.dims_room = 2 * copy.dims_room + 64
         found = PyMem_RawRealloc(copy.shapes, copy.dims_room * sizeof(Py_ssize_t))
         if found == NULL:

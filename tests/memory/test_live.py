@@ -73,6 +73,18 @@ def test_small_arrays_and_their_views(backend):
     assert memory.live(backend).nbytes == counted(backend) == 0
 
 
+def test_arrays_without_axes(tmp_path):
+    program = (
+        "import ndx\n"
+        "x = ndx.zeros(())\n"
+        "print(*[each.shape for each in ndx.memory.live()])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert found.stdout == "()\n", found.stderr
+
+
 def test_arrays_without_elements(backend):
     x = ndx.zeros((3, 0))
     (each,) = arrays_of(backend)
