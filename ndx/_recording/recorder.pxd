@@ -10,6 +10,8 @@ cdef enum Kind:
     LEAVE = 3
     STALE = 4                    # the block's scope ended, but its memory is still read
     SAMPLE = 5                   # a backend's counters
+    BEGIN_PHASE = 6              # of `ndx.memory.profile`
+    END_PHASE = 7
 
 cdef enum Place:
     IN_BACKEND = 0
@@ -30,7 +32,7 @@ cdef struct Event:
     size_t reserved
     uint64_t generation
     int32_t backend              # indices of the recording's tables
-    int32_t workspace
+    int32_t workspace            # of phases: their name
     int32_t stack
     int32_t shape
     int32_t thread

@@ -296,7 +296,7 @@ cdef class Log:
 
 cdef inline bint is_other(const Event *event) noexcept:
     """Whether an event is of a scope or a backend."""
-    return event.kind == ENTER or event.kind == LEAVE or event.kind == SAMPLE
+    return ENTER <= event.kind <= LEAVE or SAMPLE <= event.kind <= END_PHASE
 
 
 # ---- The recorder --------------------------------------------------------------------
@@ -334,13 +334,15 @@ cdef class Recorder(CallStacks):
     cdef readonly list workspaces    # [clock, slot or None]
     cdef readonly list threads       # names
     cdef readonly list shapes
+    cdef readonly list phases        # names
     cdef readonly list dtypes        # names, indexed by ndx's codes
     cdef bint open
 
     def __cinit__(self, size_t limit, Py_ssize_t depth):
         self.log = Log(limit)
         self.depth = depth
-        self.backends, self.workspaces, self.threads, self.shapes = [], [], [], []
+        self.backends, self.workspaces, self.threads = [], [], []
+        self.shapes, self.phases = [], []
         self.dtypes = [dtype_object(code).name for code in range(NDTYPES)]
 
     def start(self):
@@ -371,6 +373,16 @@ cdef class Recorder(CallStacks):
         read_counters(backend, &event)
         self.note(&event)
         return 0
+
+    def note_phase(self, str name, bint begins):
+        """Log that a named part of the program begins or ends in this thread."""
+        cdef Event event
+        cdef object key = ("phase", name)
+        cdef object number = self.numbers.get(key)
+        blank(&event, BEGIN_PHASE if begins else END_PHASE)
+        event.workspace = self.add(key, self.phases, name) if number is None else number
+        event.thread = self.thread_number()
+        self.note(&event)
 
     cdef void note(self, Event *event) noexcept:
         """Log an event that is no block's, while the recording is open."""

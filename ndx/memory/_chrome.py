@@ -91,6 +91,19 @@ def _scopes(data):
                 "args": {"generation": generation, "arena bytes": size},
             }
         )
+    for begin, end, name, thread in zip(*data["phases"].values(), strict=True):
+        events.append(
+            {
+                "ph": "X",
+                "cat": "phase",
+                "name": data["phase_names"][name],
+                "pid": _PROCESS,
+                "tid": 0 if thread is None else thread + 1,
+                "ts": begin / 1000,
+                "dur": ((data["end"] if end is None else end) - begin) / 1000,
+                "args": {},
+            }
+        )
     return events
 
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 __all__ = ["BIRTH", "DEATH", "Event", "list_events", "read_log"]
 
 # As in _recording/recorder.pxd and _blocks/block.pxd.
-BIRTH, DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE = range(6)
+(
+    BIRTH, DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE, _BEGIN_PHASE, _END_PHASE,
+) = range(8)  # fmt: skip
 _PLACES = ("backend", "arena", "spilled", "numpy", "left behind")
 _ENDINGS = ("dropped", "scope end", "closed", "escaped")
 
@@ -98,6 +100,8 @@ def read_log(recorder):
         name: []
         for name in ("begin", "end", "workspace", "generation", "size", "thread")
     }
+    phases = {name: [] for name in ("begin", "end", "name", "thread")}
+    open_phases = {}
     memory = {"time": [], "backend": [], "allocated": [], "reserved": []}
     positions, open_scopes, last = {}, {}, {}
 
@@ -134,6 +138,15 @@ def read_log(recorder):
                 column.append(value)
         elif kind == _LEAVE and workspace in open_scopes:
             scopes["end"][open_scopes.pop(workspace)] = time
+        elif kind == _BEGIN_PHASE:
+            # A phase of a recursive function is open several times.
+            opened = open_phases.setdefault((workspace, thread), [])
+            opened.append(len(phases["begin"]))
+            values = (time, None, workspace, _or_none(thread))
+            for column, value in zip(phases.values(), values, strict=True):
+                column.append(value)
+        elif kind == _END_PHASE and open_phases.get((workspace, thread)):
+            phases["end"][open_phases[workspace, thread].pop()] = time
 
     segments = _segments(recorder.backends)
     arrays["segment"] = _places_in(segments, arrays)
@@ -158,6 +171,8 @@ def read_log(recorder):
         "dtypes": list(recorder.dtypes),
         "arrays": arrays,
         "scopes": scopes,
+        "phase_names": list(recorder.phases),
+        "phases": phases,
         "memory": memory,
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
+from ndx._recording.recorder import recorders
 from ndx.memory._counters import backend_of
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ class profile:
 
     Notes
     -----
-    A context manager and a decorator; it counts like `statistics`.
+    A context manager and a decorator; it counts like `statistics`. Recordings
+    (`ndx.memory.record`) show its runs and peaks, beside the scopes of workspaces.
 
     Examples
     --------
@@ -186,9 +188,11 @@ class profile:
     def __enter__(self) -> Statistics:
         found = self.scope.__enter__()
         self.found.append(found)
+        _note_phase(self.name, True)
         return found
 
     def __exit__(self, *exception: object) -> None:
+        _note_phase(self.name, False)
         self.scope.__exit__(*exception)
         found = self.found.pop()
         with _lock:
@@ -207,6 +211,11 @@ class profile:
                 return function(*args, **kwargs)
 
         return wrapper
+
+
+def _note_phase(name, begins):
+    for recorder in recorders():
+        recorder.note_phase(name, begins)
 
 
 def profile_report(clear: bool = False) -> str:

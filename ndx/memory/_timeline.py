@@ -1,5 +1,7 @@
 """Sums over the columns of a trace: live bytes over time, and their makers."""
 
+from bisect import bisect_right
+
 from ndx._lib.sizes import format_size
 
 __all__ = ["curve_of", "maker_of", "peak_of", "step_curve", "summary_text"]
@@ -96,6 +98,22 @@ def reserved_curves(data):
     return curves
 
 
+def phase_peaks(data):
+    """Return (name, runs, peak of live bytes, most bytes that a run kept) of phases."""
+    times, sums = curve_of(data["arrays"])
+    found = {}
+    for begin, end, name, _ in zip(*data["phases"].values(), strict=True):
+        first = bisect_right(times, begin) - 1
+        last = bisect_right(times, data["end"] if end is None else end)
+        before = sums[first] if first >= 0 else 0
+        within = sums[first + 1 : last]
+        entry = found.setdefault(name, [0, 0, 0])
+        entry[0] += 1
+        entry[1] = max(entry[1], before, *within)
+        entry[2] = max(entry[2], (within[-1] if within else before) - before)
+    return [(data["phase_names"][name], *entry) for name, entry in found.items()]
+
+
 def summary_text(data, most):
     """Return the table of `Trace.summary`."""
     arrays = data["arrays"]
@@ -113,6 +131,11 @@ def summary_text(data, most):
     if alive:
         total = sum(arrays["nbytes"][i] for i in alive)
         lines.append(f"alive at the end: {format_size(total)} in {len(alive)} arrays")
+    lines += [
+        f"phase {name!r}: peak {format_size(highest)}, {runs} runs, each kept "
+        f"{format_size(kept)} at most"
+        for name, runs, highest, kept in phase_peaks(data)
+    ]
     if data["dropped"]:
         lines.append(
             f"{data['dropped']} arrays that died before "

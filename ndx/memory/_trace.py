@@ -134,6 +134,9 @@ class Trace:
             ``scopes``, columns: ``begin``, ``end``, ``workspace``, ``generation``,
             ``size`` (of the arena), ``thread``.
 
+            ``phases``, columns: ``begin``, ``end``, ``name`` (a number of the table
+            ``phase_names``), ``thread``: runs of `ndx.memory.profile`.
+
             ``memory``, columns: ``time``, ``backend``, ``allocated``, ``reserved``.
 
         Examples

@@ -376,22 +376,35 @@ class Chart {
   }
 
   setScopes() {
-    // A lane for each workspace; the last lane is shared by all further ones.
-    const { scopes, workspaces } = this.model.data;
-    const names = [...new Set(scopes.workspace.map(w => workspaces[w].name))];
-    this.laneNames = names.slice(0, 4);
-    if (names.length > 4) this.laneNames[3] = "others";
+    // Lanes of phases, then of workspaces: one for each name, the last for all others.
+    const { scopes, workspaces, phases, phase_names } = this.model.data;
+    const lanesOf = names => {
+      const found = [...new Set(names)].slice(0, 5);
+      return found.length > 4 ? [...found.slice(0, 3), "others"] : found;
+    };
+    const phaseLanes = lanesOf(phases.name.map(n => phase_names[n]));
+    const scopeLanes = lanesOf(scopes.workspace.map(w => workspaces[w].name));
+    this.laneNames = [...phaseLanes, ...scopeLanes];
     this.lanes = this.laneNames.length;
-    this.scopes = scopes.begin.map((begin, s) => {
-      const w = scopes.workspace[s];
-      let lane = this.laneNames.indexOf(workspaces[w].name);
-      if (lane < 0) lane = this.lanes - 1;
-      return {
-        begin, end: scopes.end[s] === null ? this.model.end : scopes.end[s], lane,
-        name: workspaces[w].name, slot: workspaces[w].slot, generation: scopes.generation[s], size: scopes.size[s],
-        open: scopes.end[s] === null,
-      };
+    const laneOf = (lanes, name, first) => first + (lanes.includes(name) ? lanes.indexOf(name) : lanes.length - 1);
+    const timed = (columns, i) => ({
+      begin: columns.begin[i], end: columns.end[i] === null ? this.model.end : columns.end[i], open: columns.end[i] === null,
     });
+    const runs = {};
+    this.scopes = [
+      ...phases.begin.map((_, i) => {
+        const name = phase_names[phases.name[i]];
+        runs[name] = (runs[name] || 0) + 1;
+        return { ...timed(phases, i), lane: laneOf(phaseLanes, name, 0), name, kind: "phase", words: "run", generation: runs[name] };
+      }),
+      ...scopes.begin.map((_, s) => {
+        const { name, slot } = workspaces[scopes.workspace[s]];
+        return {
+          ...timed(scopes, s), lane: laneOf(scopeLanes, name, phaseLanes.length), name, kind: "workspace", words: "generation",
+          slot, generation: scopes.generation[s], size: scopes.size[s],
+        };
+      }),
+    ];
   }
 
   laneTop(lane) { return this.top + this.height + 5 + lane * LANE; }
@@ -423,7 +436,7 @@ class Chart {
       context.globalAlpha = scope.generation % 2 ? 0.35 : 0.55;
       context.fillRect(a, this.laneTop(scope.lane), Math.max(b - a - (b - a > 3 ? 1 : 0), 0.7), LANE - 6);
       context.globalAlpha = 1;
-      const text = `generation ${scope.generation}`;
+      const text = `${scope.words} ${scope.generation}`;
       context.fillStyle = this.ink;
       for (const label of [text, String(scope.generation)])
         if (context.measureText(label).width < b - a - 10) {

@@ -70,9 +70,10 @@ function showTip(event) {
   if (!found) return;
   tip.replaceChildren();
   if (found.scope) {
-    const s = found.scope, slot = s.slot === null ? "" : `, slot ${s.slot}`;
-    tip.append(element("p", `workspace ${s.name}, generation ${s.generation}${slot}`, { class: "title" }));
-    tip.append(element("p", `${formatTime(s.begin)} to ${s.open ? "the end, still open" : formatTime(s.end)}; arena of ${formatBytes(s.size)} as it began`));
+    const s = found.scope, slot = s.kind === "phase" || s.slot === null ? "" : `, slot ${s.slot}`;
+    const arena = s.kind === "phase" ? "" : `; arena of ${formatBytes(s.size)} as it began`;
+    tip.append(element("p", `${s.kind} ${s.name}, ${s.words} ${s.generation}${slot}`, { class: "title" }));
+    tip.append(element("p", `${formatTime(s.begin)} to ${s.open ? "the end, still open" : formatTime(s.end)}${arena}`));
   } else {
     tip.append(element("p", model.title(found.array), { class: "title" }));
     const list = element("dl");
