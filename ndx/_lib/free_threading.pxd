@@ -44,6 +44,7 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     uint64_t ndx_get_time "ndx_get"(const uint64_t *word)
     void ndx_set_time "ndx_set"(uint64_t *word, uint64_t value)
     uint64_t ndx_up_time "ndx_up"(uint64_t *word)
+    void ndx_raise_time "ndx_raise"(uint64_t *word, uint64_t value)
     uint64_t ndx_load_time "ndx_load"(const uint64_t *word)
     void ndx_store_time "ndx_store"(uint64_t *word, uint64_t value)
     bint ndx_swap_time "ndx_swap"(uint64_t *word, uint64_t before, uint64_t value)

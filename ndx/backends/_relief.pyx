@@ -31,11 +31,11 @@ No step imports a module: files may be what is short.
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from ndx._lib.collector cimport collect_for_memory
-from ndx._lib.free_threading cimport ndx_load_size
+from ndx._lib.free_threading cimport ndx_load_size, ndx_raise_time
 from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx._lib.unraisable cimport log_event
 from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
@@ -45,7 +45,8 @@ from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
-    SOURCE_FULL, TOO_LARGE, Backend, Counters, Memory,
+    CALLBACK, COLLECTION, FALLBACK, OTHERS, SOURCE_FULL, TOO_LARGE, TRIM, Backend,
+    Counters, Memory, ReliefCounters,
 )
 
 from ndx.backends import _out_of_memory, _pressure
@@ -54,6 +55,9 @@ __all__ = ["warm_up"]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
+
+cdef extern from "ndx/internal/clock.h" nogil:
+    int64_t ndx_nanoseconds()
 
 cdef uint64_t FOR_EVER = <uint64_t>-1
 
@@ -168,6 +172,7 @@ cdef class Request:
     cdef const size_t *stream    # NULL: the backend's current one
     cdef Memory *out
     cdef Backend server          # the backend that has served it; None so far
+    cdef int remedy              # the last step that was taken: of `Remedy`
 
     cdef int ask(self, Candidate each) except -1:
         if not _pressure.turns_matter:
@@ -208,8 +213,10 @@ cdef class Request:
         """Ask the fallbacks, after the backend refused; return whether one served."""
         cdef Candidate each = self.candidates[0]
         each.reason = find_reason(each.short, self.nbytes, each.reason)
+        self.remedy = OTHERS
         if self.press(each):
             return True
+        self.remedy = FALLBACK
         for each in self.candidates[1:]:
             self.ask(each)
             if self.press(each):
@@ -267,14 +274,15 @@ def call_callbacks(Request request not None):
 
 # Each with whether it can help against TOO_LARGE; against all other reasons each can.
 # A step yields when it is worth to ask all candidates again.
-cdef tuple STEPS = ((trim, False), (collect, False), (call_callbacks, True))
+cdef tuple STEPS = ((trim, TRIM, False), (collect, COLLECTION, False),
+                    (call_callbacks, CALLBACK, True))
 
 
 cdef bint take_steps(Request request) except -1:
     cdef Candidate first = request.candidates[0]
     log_event("%r is short of memory (%s): %d bytes were asked for",
               (request.backend, name_of(first.reason, request.nbytes), request.nbytes))
-    for step, helps_any in STEPS:
+    for step, request.remedy, helps_any in STEPS:
         if first.reason == TOO_LARGE and not helps_any:
             continue
         for _ in step(request):
@@ -285,6 +293,18 @@ cdef bint take_steps(Request request) except -1:
 
 cdef Backend serve(Request request):
     """Return the backend that has served a request, or raise OutOfMemoryError."""
+    cdef ReliefCounters *counters = &request.backend.relief_counters
+    cdef int64_t started = ndx_nanoseconds()
+    ndx_raise_time(&counters.refused, 1)
+    try:
+        server = take_measures(request)
+        ndx_raise_time(&counters.helped[request.remedy], 1)
+    finally:
+        ndx_raise_time(&counters.nanoseconds, ndx_nanoseconds() - started)
+    return server
+
+
+cdef Backend take_measures(Request request):
     cdef Candidate each
     if request.go_on():
         return request.server
@@ -300,6 +320,7 @@ cdef Backend serve(Request request):
         raised = each.short._take_refusal() if each.reason == NO_MEMORY else None
         reason = name_of(each.reason, request.nbytes)
         refusals.append((each.short, reason, raised))
+    ndx_raise_time(&request.backend.relief_counters.errors, 1)
     raise _out_of_memory.error(request.nbytes, refusals)
 
 

@@ -35,6 +35,23 @@ cdef struct Counters:
     size_t reserved          # bytes held from the system, idle ones included
     size_t peak_reserved
 
+# What helps when memory is short: the steps of `_relief`, the cheapest first.
+cdef enum Remedy:
+    IDLE                     # idle memory of the backend's own pool
+    OTHERS                   # that of closed workspaces, and of pools that compete
+    FALLBACK
+    TRIM                     # idle memory of a backend without a pool
+    COLLECTION
+    CALLBACK
+    NREMEDIES
+
+# Requests that a backend refused at first. Threads count without the GIL, too.
+cdef struct ReliefCounters:
+    uint64_t refused
+    uint64_t errors          # nothing helped: OutOfMemoryError
+    uint64_t nanoseconds     # until they were served, or the error was raised
+    uint64_t helped[<int>NREMEDIES]
+
 # Whether a backend of a device was ever made.
 cdef struct Devices:
     bint in_use
@@ -48,6 +65,7 @@ cdef class Backend:
     cdef readonly int device_number       # 0: the CPU
     cdef Py_ssize_t limit_nbytes          # -1: none
     cdef Counters counters
+    cdef ReliefCounters relief_counters
     cdef void *cells                      # what `_blocks` knows of such arrays, or NULL
     cdef object __weakref__
 

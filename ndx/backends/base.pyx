@@ -7,11 +7,17 @@ package knows how memory is obtained, and a backend knows nothing of arrays.
 cimport cython
 from libc.string cimport memcpy, memset
 
+from ndx._lib.free_threading cimport ndx_load_time
+
 from ndx._lib.device import MOST, device_of, kind_named
 from ndx._lib.sizes import parse_limit
 from ndx.backends import _pressure
 
 __all__ = ["Backend", "check_whole"]
+
+# The names of `Remedy`.
+cdef tuple REMEDIES = (
+    "idle", "others", "fallback", "trim", "collection", "callback")
 
 IS_BASE = ("is a base class and has no memory: derive from it, or take one of ndx's "
            "own, such as 'host'")
@@ -113,6 +119,31 @@ cdef class Backend:
             "system_frees": counters.system_frees,
             "limit": self.limit,
         }
+
+    def relief(self) -> dict[str, int | float]:
+        """Return how often memory was short, and what helped.
+
+        Returns
+        -------
+        dict
+            ``refused_requests``: at first; ``out_of_memory_errors``: nothing helped;
+            ``relief_seconds``: time until they were served or the error was raised. How
+            many were served after which step (docs/pool.md): ``helped_by_idle`` memory
+            of its own pool, ``helped_by_others`` (idle memory of closed workspaces and
+            of pools that compete), ``helped_by_fallback``, ``helped_by_trim`` (of a
+            backend without a pool), ``helped_by_collection``, ``helped_by_callback``.
+        """
+        cdef ReliefCounters *counters = &self.relief_counters
+        cdef int remedy
+        found = {
+            "refused_requests": ndx_load_time(&counters.refused),
+            "out_of_memory_errors": ndx_load_time(&counters.errors),
+            "relief_seconds": ndx_load_time(&counters.nanoseconds) * 1e-9,
+        }
+        for remedy in range(NREMEDIES):
+            found[f"helped_by_{REMEDIES[remedy]}"] = ndx_load_time(
+                &counters.helped[remedy])
+        return found
 
     def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges, where that is known."""

@@ -2,10 +2,12 @@
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from ndx._lib.free_threading cimport ndx_load_flag, ndx_load_size, ndx_store_size
+from ndx._lib.free_threading cimport (
+    ndx_load_flag, ndx_load_size, ndx_raise_time, ndx_store_size,
+)
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._budget cimport budget_short, watch, watch_is_due
@@ -24,7 +26,8 @@ from ndx.backends._pool.trim cimport (
 )
 from ndx.backends._relief cimport retry_from_idle
 from ndx.backends.base cimport (
-    ALLOCATED, NO_MEMORY, Backend, Counters, Memory, counters_lift, counters_rewind,
+    ALLOCATED, IDLE, NO_MEMORY, Backend, Counters, Memory, counters_lift,
+    counters_rewind,
 )
 from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
@@ -40,6 +43,7 @@ __all__ = ["PooledBackend"]
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
+    int64_t ndx_nanoseconds()
 
 cdef enum:
     RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
@@ -199,6 +203,7 @@ cdef class PooledBackend(Backend):
         cdef PoolBlock *block = NULL
         cdef bint clean = False
         cdef int status
+        cdef int64_t started
         if watch_is_due(requests_of(self.pool)):
             look_at_pools()
         if self.headroom_nbytes and nbytes > self.pool.quick_max:
@@ -210,10 +215,15 @@ cdef class PooledBackend(Backend):
             self.recycle(nbytes)
         status = self.pool.allocate(nbytes, stream, &block, &clean)
         if status != ALLOCATED:
+            started = ndx_nanoseconds()
             status = retry_from_idle(
                 self.pool, nbytes, stream, status, &block, &clean)
+            ndx_raise_time(
+                &self.relief_counters.nanoseconds, ndx_nanoseconds() - started)
             if status != ALLOCATED:
                 return status
+            ndx_raise_time(&self.relief_counters.refused, 1)
+            ndx_raise_time(&self.relief_counters.helped[<int>IDLE], 1)
         out.ptr = block.ptr
         out.nbytes = nbytes
         out.cookie = block
@@ -514,7 +524,9 @@ cdef class PooledBackend(Backend):
             What every backend has (see `ndx.memory.stats`), and: ``rounded_bytes``
             (of live ranges, with what they have too much), ``cached_bytes`` (held
             in no array: free, or in the arenas of closed workspaces), of which
-            ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``.
+            ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``;
+            ``peak_reserved_time``: when ``peak_reserved_bytes`` was last raised, in
+            seconds since 1970 (None: never).
             Arrays of at most 48 bytes in the host's memory lie in no segment, but in
             the array objects: ``small_count`` and ``small_bytes``
             of them, and ``small_reserved_bytes``, in whole pages, are counted above.

@@ -38,6 +38,7 @@ from ndx.memory._counters import (
 from ndx.memory._events import Event
 from ndx.memory._limits import headroom, limit, limits, reserve, set_limit, set_limits
 from ndx.memory._live import Live, LiveMemory, live, track
+from ndx.memory._prometheus import prometheus
 from ndx.memory._recipes import BackendRecipe
 from ndx.memory._statistics import Statistics, profile, profile_report, statistics
 from ndx.memory._summary import snapshot, summary
@@ -78,6 +79,7 @@ __all__ = [
     "process_info",
     "profile",
     "profile_report",
+    "prometheus",
     "record",
     "remove_on_oom",
     "replace_default",

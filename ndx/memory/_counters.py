@@ -77,7 +77,7 @@ def backend_of(backend):
     return current_backend() if backend is None else get(backend)
 
 
-def stats(backend: BackendLike | None = None) -> dict[str, int | None]:
+def stats(backend: BackendLike | None = None) -> dict[str, int | float | None]:
     """Return the counters of a backend.
 
     Parameters
@@ -93,6 +93,7 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | None]:
         included), ``peak_reserved_bytes``, ``system_allocations``,
         ``system_frees``; ``limit`` (None: none). For a backend with a pool, also the
         items of `ndx.backends.PooledBackend.stats` and ``events``, explained there.
+        How often memory was short, and what helped: `ndx.backends.Backend.relief`.
 
     Examples
     --------
@@ -103,9 +104,8 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | None]:
     8000
     """
     found = backend_of(backend)
-    if isinstance(found, PooledBackend):
-        return {**found.stats(), **found.events()}
-    return found.stats()
+    counters = found.stats() | found.relief()
+    return counters | found.events() if isinstance(found, PooledBackend) else counters
 
 
 def allocated(backend: BackendLike | None = None) -> int:

@@ -59,6 +59,7 @@ def summary(backend: BackendLike | None = None) -> str:
     names = ("allocated", "peak", "cached", "reserved", "limit")
     columns = "".join(f"{name:>12}" for name in names)
     lines = [f"{'backend':<16}{'pool':<10}{columns}{'hits':>8}"]
+    short = []
     for each in _all_backends() if backend is None else [get(backend)]:
         stats = each.stats()
         events = each.events() if hasattr(each, "events") else {"hits": 0}
@@ -79,7 +80,11 @@ def summary(backend: BackendLike | None = None) -> str:
             + "".join(f"{cell:>12}" for cell in cells)
             + f"{hits:>8}"
         )
+        relief = each.relief()
+        if relief["refused_requests"]:
+            short.append(_relief_line(each, relief))
     whole = process_limit()
+    lines += short
     lines.append(
         f"ndx: {format_size(process_reserved())} reserved, at most "
         f"{format_size(process_peak())}, limit "
@@ -97,6 +102,19 @@ def summary(backend: BackendLike | None = None) -> str:
         for gpu, nbytes in gpu_limits().items()
     ]
     return Text("\n".join(lines))
+
+
+def _relief_line(backend, relief):
+    helped = ", ".join(
+        f"{name.removeprefix('helped_by_')} {count:,}"
+        for name, count in relief.items()
+        if name.startswith("helped_by_") and count
+    )
+    return (
+        f"{backend.name} was short of memory for {relief['refused_requests']:,} "
+        f"requests: served after {helped or 'none'}; refused "
+        f"{relief['out_of_memory_errors']:,}; {relief['relief_seconds']:.3g} s"
+    )
 
 
 def snapshot(backend: BackendLike | None = None) -> dict[str, Any]:

@@ -98,6 +98,7 @@ cdef struct PoolCounters:
     uint64_t purges
     uint64_t trims
     uint64_t refusals
+    uint64_t peak_time           # milliseconds: when the most bytes were reserved
 
 cdef class PoolStore:
     cdef readonly Source source

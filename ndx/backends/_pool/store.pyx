@@ -384,6 +384,8 @@ cdef class PoolStore:
 
     cdef void note_peak(self) noexcept nogil:
         """Raise the recorded peak to what is held, after it was obtained."""
+        if self.counters.reserved > self.counters.peak_reserved:
+            self.extra.peak_time = ndx_milliseconds()
         counters_lift(&self.counters, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:

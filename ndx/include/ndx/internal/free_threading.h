@@ -18,9 +18,12 @@
 #if defined(_MSC_VER)
 #define ndx_load(word) (*(word))
 #define ndx_store(word, value) ((void)(*(word) = (value)))
+#define ndx_raise(word, value) ((void)(*(word) += (value)))
 #else
 #define ndx_load(word) __atomic_load_n(word, __ATOMIC_RELAXED)
 #define ndx_store(word, value) __atomic_store_n(word, value, __ATOMIC_RELAXED)
+/* For counts that threads without the GIL raise, where there is one, too. */
+#define ndx_raise(word, value) ((void)__atomic_add_fetch(word, value, __ATOMIC_RELAXED))
 #endif
 
 #ifdef Py_GIL_DISABLED

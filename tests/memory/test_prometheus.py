@@ -1,0 +1,164 @@
+"""Counters that explain: what was refused, what helped, and Prometheus' format."""
+
+import re
+import time
+
+import pytest
+
+import ndx
+from ndx import memory
+from ndx.backends import HostBackend
+
+MIB = 1 << 20
+SAMPLE = re.compile(r'ndx_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? -?[\d.e+-]+')
+
+
+@pytest.fixture
+def backend():
+    with ndx.use(HostBackend(limit="8MiB")) as made:
+        yield made
+
+
+def relieved(backend):
+    return {
+        name.removeprefix("helped_by_"): count
+        for name, count in backend.relief().items()
+        if name.startswith("helped_by_") and count
+    }
+
+
+def test_nothing_was_short(backend):
+    x = ndx.ones(1000)
+    assert set(backend.relief().values()) == {0}
+    del x
+
+
+def test_idle_memory_of_its_own():
+    # A pool of this kind keeps what is free for requests of its size.
+    with ndx.use(HostBackend(limit="8MiB", pool="naive")) as backend:
+        x = ndx.ones(5 * MIB, dtype="int8")
+        del x
+        x = ndx.ones(7 * MIB, dtype="int8")
+    assert relieved(backend) == {"idle": 1}
+    assert backend.relief()["refused_requests"] == 1
+    assert backend.relief()["out_of_memory_errors"] == 0
+    assert backend.relief()["relief_seconds"] > 0
+    del x
+
+
+def test_nothing_helps(backend):
+    x = ndx.ones(5 * MIB, dtype="int8")
+    for _ in range(3):
+        with pytest.raises(ndx.OutOfMemoryError):
+            ndx.ones(5 * MIB, dtype="int8")
+    assert backend.relief()["refused_requests"] == 3
+    assert backend.relief()["out_of_memory_errors"] == 3
+    assert relieved(backend) == {}
+    del x
+
+
+def test_the_fallback():
+    beyond = HostBackend()
+    with ndx.use(HostBackend(limit="1MiB", fallback=beyond)) as backend:
+        kept = [ndx.ones(MIB, dtype="int8") for _ in range(4)]
+    assert relieved(backend) == {"fallback": backend.relief()["refused_requests"]}
+    assert relieved(backend)["fallback"] >= 3
+    assert beyond.relief()["refused_requests"] == 0
+    del kept
+
+
+def test_callbacks(backend):
+    kept = [ndx.ones(6 * MIB, dtype="int8")]
+
+    def drop(nbytes):
+        kept.clear()
+        return True
+
+    memory.on_oom(drop)
+    try:
+        x = ndx.ones(6 * MIB, dtype="int8")
+    finally:
+        memory.remove_on_oom(drop)
+    assert relieved(backend) == {"callback": 1}
+    assert backend.relief()["out_of_memory_errors"] == 0
+    del x
+
+
+def test_closed_workspaces(backend):
+    with ndx.workspace("helps", size="6MiB"):
+        pass
+    x = ndx.ones(6 * MIB, dtype="int8")
+    assert relieved(backend) == {"others": 1}
+    ndx.workspace("helps").destroy()
+    del x
+
+
+def test_stats_and_the_summary(backend):
+    x = ndx.ones(5 * MIB, dtype="int8")
+    with pytest.raises(ndx.OutOfMemoryError):
+        ndx.ones(5 * MIB, dtype="int8")
+    assert memory.stats(backend)["out_of_memory_errors"] == 1
+    line = "host was short of memory for 1 requests: served after none; refused 1; "
+    assert line in memory.summary(backend)
+    del x
+
+
+def test_when_the_peak_was(backend):
+    assert backend.stats()["peak_reserved_time"] is None
+    x = ndx.ones(MIB)
+    first = backend.stats()["peak_reserved_time"]
+    assert abs(first - time.time()) < 60
+    del x
+    ndx.ones(1000)
+    assert abs(backend.stats()["peak_reserved_time"] - first) < 1
+
+
+def test_the_text_can_be_read(backend):
+    x = ndx.ones(1000)
+    other = HostBackend()
+    other.limit = 0
+    with ndx.use(other), pytest.raises(ndx.OutOfMemoryError):
+        ndx.ones(1000)
+    text = memory.prometheus()
+    assert text.endswith("\n")
+    lines = text.splitlines()
+    named = None
+    for line in lines:
+        if line.startswith("# HELP"):
+            named = line.split()[2]
+            assert len(line.split()) > 3
+        elif line.startswith("# TYPE"):
+            assert line.split()[2:] in ([named, "gauge"], [named, "counter"])
+        else:
+            assert SAMPLE.fullmatch(line), line
+            assert re.match(r"\w+", line)[0] == named
+    assert len({line for line in lines if line.startswith("# TYPE")}) == sum(
+        line.startswith("# TYPE") for line in lines
+    )
+    samples = [line for line in lines if not line.startswith("#")]
+    assert len({line.rsplit(" ", 1)[0] for line in samples}) == len(samples)
+    assert any(
+        line.startswith('ndx_allocated_bytes{backend="host"') and line.endswith(" 8000")
+        for line in lines
+    )
+    assert any(
+        line.startswith('ndx_limit_bytes{backend="host"') and line.endswith(" 8388608")
+        for line in lines
+    )
+    del x
+
+
+def test_names_are_escaped():
+    class Odd(ndx.backends.PythonBackend):
+        def acquire(self, nbytes):
+            return bytearray(nbytes)
+
+        def discard(self, buffer):
+            pass
+
+    odd = Odd()
+    odd.name = 'a"b\\c\nd'
+    with ndx.use(odd):
+        x = ndx.ones(100)
+        assert r'{backend="a\"b\\c\nd",number="0"}' in memory.prometheus()
+    del x
