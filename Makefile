@@ -25,7 +25,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo quick test nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo quick test test-in-threads nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -70,6 +70,11 @@ quick: $(VENV)/built $(VENV)/group-test  ## run the core of the tests, in less t
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+# Each test runs in four threads at once; what changes the process's own state, in one.
+CORE_ROOMS := $(addprefix tests/,array api methods context fusing)
+test-in-threads: $(VENV)/built $(VENV)/group-test $(VENV)/group-threads  ## run tests of the core in threads, for Python without the GIL
+	$(PY) -m pytest -n 0 -p no:randomly --parallel-threads=4 $(CORE_ROOMS) $(ARGS)
 
 # With the whole of large products of parameters, and what takes long or needs much.
 nightly: $(VENV)/built $(VENV)/group-test  ## run all tests, also those that take long

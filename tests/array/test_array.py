@@ -399,6 +399,7 @@ def shown(x):
     return html.unescape(re.fullmatch("<pre[^>]*>(.*)</pre>", x._repr_html_(), re.S)[1])
 
 
+@pytest.mark.thread_unsafe(reason="kinds of devices are the process's")
 def test_notebooks_show_where_an_array_lies():
     x = ndx.ones((3, 4))
     assert shown(x).splitlines() == [

@@ -10,6 +10,8 @@ from helpers.toys import ToyBackend, ToyEngine, view
 
 import ndx
 
+pytestmark = pytest.mark.thread_unsafe(reason="kinds of devices are the process's")
+
 
 class GameBackend(ToyBackend):
     device_kind = "game"

@@ -12,7 +12,10 @@ from helpers.commands import run_python
 
 import ndx
 
-pytestmark = pytest.mark.threads
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.thread_unsafe(reason="the default is the process's"),
+]
 
 HEADER = 64
 

@@ -14,6 +14,8 @@ from helpers.commands import run_python
 
 import ndx
 
+pytestmark = pytest.mark.thread_unsafe(reason="callbacks are the process's")
+
 MORE = 80  # allocations of objects, after each of which a collection is tried
 
 # Since Python 3.12 a collection waits until the current instruction ends. It may then

@@ -964,6 +964,7 @@ def outcomes(make, wrap):
     return found, wrapped
 
 
+@pytest.mark.thread_unsafe(reason="cases change globals")
 @pytest.mark.parametrize("name", CASES)
 def test_reads_from_outside(name):
     make, fuses = CASES[name]

@@ -476,6 +476,7 @@ GENERATORS = {
 }
 
 
+@pytest.mark.thread_unsafe(reason="one generator is the process's")
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "int32"])
 @pytest.mark.parametrize("name", GENERATORS)
 def test_generators_take_numbers(name, dtype):
