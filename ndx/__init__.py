@@ -187,6 +187,6 @@ def __getattr__(name):
     return found
 
 
-if _environ.get("NDX_TRACK"):
-    # It notes the lines that make arrays, from the first array on.
+if _environ.get("NDX_TRACK") or _environ.get("NDX_OOM_REPORT"):
+    # It notes the lines that make arrays, and writes reports, from the first array on.
     _import_module("ndx.memory")

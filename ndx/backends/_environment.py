@@ -3,7 +3,7 @@
 __all__ = ["check_names", "describe", "error_of", "is_of_environment", "read_options"]
 
 _PREFIX = "NDX_"
-_OTHERS = ("NDX_BACKEND", "NDX_LIMIT", "NDX_NUM_THREADS", "NDX_TRACK")
+_OTHERS = ("NDX_BACKEND", "NDX_LIMIT", "NDX_NUM_THREADS", "NDX_OOM_REPORT", "NDX_TRACK")
 _NUMBERS = ("idle_release", "reserve_fraction", "latency")
 _INTEGERS = ("cutoff",)
 

@@ -43,6 +43,7 @@ __all__ = [
     "set_asked_again",
     "set_held_arenas",
     "set_largest_makers",
+    "set_oom_report",
     "settle",
 ]
 
@@ -68,6 +69,7 @@ def _nothing(*_):
 # Of rooms above this one: what lists the arenas of workspaces, and the makers of live
 # arrays while a recording runs.
 _held_arenas = _largest_makers = _nothing
+oom_report = None
 
 
 class _Here(threading.local):
@@ -203,6 +205,12 @@ def release_own(backend):
     found = innermost(backend)
     # Pools have tried their idle memory before they refused.
     return 0 if is_pool(found) else found.trim()
+
+
+def set_oom_report(function):
+    """Set the function that is called with each `OutOfMemoryError`; None: none."""
+    global oom_report
+    oom_report = function
 
 
 def set_held_arenas(function):

@@ -321,7 +321,11 @@ cdef Backend take_measures(Request request):
         reason = name_of(each.reason, request.nbytes)
         refusals.append((each.short, reason, raised))
     ndx_raise_time(&request.backend.relief_counters.errors, 1)
-    raise _out_of_memory.error(request.nbytes, refusals)
+    error = _out_of_memory.error(request.nbytes, refusals)
+    report = _pressure.oom_report
+    if report is not None:
+        report(error)
+    raise error
 
 
 cdef Request new_request(Backend backend, size_t nbytes, Memory *out, int reason):

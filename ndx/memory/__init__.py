@@ -40,6 +40,7 @@ from ndx.memory._limits import headroom, limit, limits, reserve, set_limit, set_
 from ndx.memory._live import Live, LiveMemory, live, track
 from ndx.memory._prometheus import prometheus
 from ndx.memory._recipes import BackendRecipe
+from ndx.memory._report import report, report_to
 from ndx.memory._statistics import Statistics, profile, profile_report, statistics
 from ndx.memory._summary import snapshot, summary
 from ndx.memory._trace import Trace, record
@@ -83,6 +84,8 @@ __all__ = [
     "record",
     "remove_on_oom",
     "replace_default",
+    "report",
+    "report_to",
     "reserve",
     "reserved",
     "reset_peak",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ndx._typing import AnyFunction, BackendLike
     from ndx.backends import Backend
 
-__all__ = ["Statistics", "profile", "profile_report", "statistics"]
+__all__ = ["Statistics", "open_phases", "profile", "profile_report", "statistics"]
 
 _lock = threading.Lock()
 _records = {}
@@ -213,7 +213,22 @@ class profile:
         return wrapper
 
 
+# The phases that are open: names of threads and of phases.
+_open = []
+
+
+def open_phases():
+    """Return the name of its thread, and its own, of each phase that is open."""
+    return list(_open)
+
+
 def _note_phase(name, begins):
+    entry = threading.current_thread().name, name
+    with _lock:
+        if begins:
+            _open.append(entry)
+        elif entry in _open:
+            _open.remove(entry)
     for recorder in recorders():
         recorder.note_phase(name, begins)
 
