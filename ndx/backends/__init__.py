@@ -9,10 +9,11 @@ from importlib import import_module
 
 from ndx.backends._registry import available, get, register, unregister
 
-# The module of each class.
+# The module of each class, and of what makes one.
 _CLASSES = {
     "Backend": "base",
     "Buffer": "buffer",
+    "CSource": "c_functions",
     "CudaAsyncSource": "cuda",
     "CudaBackend": "cuda",
     "CudaHostBackend": "pinned",
@@ -25,6 +26,7 @@ _CLASSES = {
     "PythonSource": "python",
     "SimulatedBackend": "simulated",
     "Source": "source",
+    "from_c": "c_functions",
 }
 __all__ = [*_CLASSES, "available", "get", "register", "unregister"]
 
