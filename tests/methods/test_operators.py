@@ -141,7 +141,7 @@ def test_an_array_and_a_scalar(data, name, scalar, reflected):
             kind is int and dtype.kind == "i")
         else np.dtype(weak)
     )  # fmt: skip
-    if kind is complex and dtype == np.float32:
+    if kind is complex and dtype in (np.float16, np.float32):
         wanted = np.dtype(np.complex64)
     with np.errstate(all="ignore"):
         b = np.asarray(scalar).astype(wanted)
