@@ -147,6 +147,7 @@ class Worker(threading.Thread):
                     every=EVERY,
                     progress=progress,
                     label=f"-{self.index}",
+                    alone=options.threads == 1,
                 )
             except Report as report:
                 self.error = (number, report.op, report.message)

@@ -74,7 +74,7 @@ class Report(Exception):
 
 
 def run_program(
-    program, folder, shared=(), every=4, lines=None, progress=None, label=""
+    program, folder, shared=(), every=4, lines=None, progress=None, label="", alone=True
 ):
     """Run a program; raise `Report` if ndx does not behave as the model.
 
@@ -94,8 +94,11 @@ def run_program(
         Called with the number of each step.
     label : str
         Part of its workspaces' names.
+    alone : bool
+        Whether no other thread makes arrays: then what is alive is compared, too.
     """
     player = Player(folder, shared, every, lines)
+    player.is_alone = alone
     player.xs.update(copy=copy, pickle=pickle)
     player.ms.update(copy=copy, pickle=pickle)
     player.large = program["large"]
