@@ -26,7 +26,7 @@ _CLASSES = {
     "PythonSource": "python",
     "SimulatedBackend": "simulated",
     "Source": "source",
-    "from_c": "c_functions",
+    "from_c": "_from_c",
 }
 __all__ = [*_CLASSES, "available", "get", "register", "unregister"]
 

@@ -8,9 +8,7 @@ from libc.stdint cimport uintptr_t
 
 from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 
-from ndx.backends.pooled import PooledBackend
-
-__all__ = ["CSource", "from_c"]
+__all__ = ["CSource"]
 
 ctypedef void *(*Allocate)(size_t nbytes, void *context) noexcept nogil
 ctypedef void (*Free)(void *ptr, size_t nbytes, void *context) noexcept nogil
@@ -95,45 +93,3 @@ cdef class CSource(Source):
 
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
         self.give_back(cookie, nbytes + self.alignment, self.context)
-
-
-def from_c(alloc: Any, free: Any, context: Any = None, **options: Any) -> PooledBackend:
-    """Return a backend whose pool takes its memory from two C functions.
-
-    Parameters
-    ----------
-    alloc, free, context
-        As of `CSource`: addresses, capsules, or pointers of ctypes or cffi to ``void
-        *alloc(size_t nbytes, void *context)`` and ``void free(void *ptr, size_t nbytes,
-        void *context)``.
-    **options
-        Of `ndx.backends.PooledBackend`, such as ``limit="1GiB"`` and ``pool="naive"``.
-
-    Returns
-    -------
-    PooledBackend
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a function is no pointer, or a null pointer.
-
-    Examples
-    --------
-    >>> import ctypes, ndx
-    >>> alloc_type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    >>> free_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t,
-    ...                              ctypes.c_void_p)
-    >>> libc = ctypes.CDLL(None)
-    >>> libc.malloc.restype = ctypes.c_void_p
-    >>> libc.malloc.argtypes = [ctypes.c_size_t]
-    >>> libc.free.argtypes = [ctypes.c_void_p]
-    >>> backend = ndx.backends.from_c(
-    ...     alloc_type(lambda nbytes, context: libc.malloc(nbytes)),
-    ...     free_type(lambda ptr, nbytes, context: libc.free(ptr)), limit="64MiB")
-    >>> with ndx.use(backend):
-    ...     float(ndx.sum(ndx.ones(1000)))
-    1000.0
-    >>> del backend  # before the functions go
-    """
-    return PooledBackend(CSource(alloc, free, context), **options)
