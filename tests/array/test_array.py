@@ -214,6 +214,7 @@ def test_cycles_through_foreign_memory_are_collected():
     assert alive() is None
 
 
+@pytest.mark.thread_unsafe(reason="it lists the objects of the process")
 def test_a_callback_does_not_meet_the_array_that_dies():
     """The collector's list is asked for what has no reference any more."""
     met = []
