@@ -343,6 +343,7 @@ def test_a_backend_in_python():
         assert held(backend) == (0, 0)
 
 
+@pytest.mark.thread_unsafe(reason="a recording has all threads")
 def test_recordings_show_numpys_arrays():
     with (
         ndx.use("host", limit="1MiB", numpy=True),
