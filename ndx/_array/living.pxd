@@ -1,7 +1,3 @@
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-
-from ndx._array.storage cimport BaseArray
-
 cdef extern from "ndx/internal/living.h":
     ctypedef unsigned int (*FindMaker "ndx_maker_hook")() noexcept
 

@@ -158,7 +158,7 @@ cdef struct Copy:
 
 
 cdef bint make_room(Copy *copy, size_t more) noexcept:
-    """Make room for more arrays; they have MAXDIMS axes at most."""
+    """Make room for so many more arrays; False: there is no memory."""
     cdef void *found
     if copy.count + more > copy.room:
         copy.room = 2 * copy.room + more
@@ -199,20 +199,22 @@ cdef bint copy_table(int shard, int64_t now, Copy *copy) noexcept:
     """
     cdef Table *table = &tables[shard]
     cdef Seen *seen
+    cdef Block *block
     cdef Py_ssize_t *shape
     cdef uint32_t i
     if not make_room(copy, table.count):
         return False
     for i in range(table.count):
-        if ndx_get_address(
-                <void **>&(<BaseArray>table.entries[i].array).block) == NULL:
-            # It is being made.
+        block = <Block *>ndx_get_address(
+            <void **>&(<BaseArray>table.entries[i].array).block)
+        if block == NULL:
+            # The array is being made.
             continue
         shape = room_for_shape(copy, (<BaseArray>table.entries[i].array).ndim)
         if shape == NULL:
             return False
         seen = &copy.seen[copy.count]
-        fill(seen, table.entries[i].array, shape)
+        fill(seen, table.entries[i].array, block, shape)
         seen.shape = copy.dims
         seen.born = table.entries[i].born
         seen.age = age_of(table, seen.born, now)
@@ -223,9 +225,9 @@ cdef bint copy_table(int shard, int64_t now, Copy *copy) noexcept:
     return True
 
 
-cdef inline void fill(Seen *seen, void *array, Py_ssize_t *shape) noexcept:
-    # Never counted: the references of arrays that go are 0 already.
-    cdef Block *block = (<BaseArray>array).block
+cdef inline void fill(Seen *seen, void *array, Block *block,
+                      Py_ssize_t *shape) noexcept:
+    # No reference to the array is counted: one that goes has none any more.
     seen.block = block
     block_incref(block)
     seen.in_object = block.holding == IN_OBJECTS
@@ -241,7 +243,14 @@ cdef inline void fill(Seen *seen, void *array, Py_ssize_t *shape) noexcept:
 
 def births():
     """Return how many arrays each table has seen."""
-    return tuple([tables[shard].births for shard in range(NDX_SHARDS)])
+    cdef uint64_t count
+    cdef list found = []
+    for shard in range(NDX_SHARDS):
+        lock(&tables[shard])
+        count = tables[shard].births
+        unlock(&tables[shard])
+        found.append(count)
+    return tuple(found)
 
 
 def living():

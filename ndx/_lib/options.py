@@ -3,12 +3,26 @@
 import dataclasses
 import functools
 import inspect
+import operator
 import re
 
-__all__ = ["option_error", "option_errors", "options_of", "repr_of_changes"]
+__all__ = ["at_least", "option_error", "option_errors", "options_of", "repr_of_changes"]
 
 _SECTION = r"(?s)\nParameters\n-+\n(.*?)(?=\n\n[A-Z]\w*\n-+\n|\Z)"
 _ENTRY = r"(?m)^(\w[\w, ]*) : "
+
+
+def at_least(value, name, least):
+    """Return the int that an argument is; raise if it is none, or below `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        msg = f"{name} must be an int, not {type(value).__name__}"
+        raise TypeError(msg) from None
+    if number < least:
+        msg = f"{name}={value!r} is not valid; it is at least {least}"
+        raise ValueError(msg)
+    return number
 
 
 def options_of(factory):

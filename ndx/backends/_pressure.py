@@ -22,6 +22,7 @@ __all__ = [
     "add_callback",
     "backends",
     "callbacks",
+    "counting_backends",
     "fallback_of",
     "held_arenas",
     "idle_arenas",
@@ -164,6 +165,11 @@ def live_backends():
     """Return all backends, adaptors included."""
     found = [each() for each in backends.valuerefs()]
     return [each for each in found if each is not None]
+
+
+def counting_backends():
+    """Return all backends but adaptors: requests are counted by the backend inside."""
+    return [each for each in live_backends() if not is_adaptor(each)]
 
 
 def register_class(kind, cls):

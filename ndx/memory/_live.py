@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import operator
 import os
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ndx._array.living import births, living
 from ndx._files.replace import written_whole
+from ndx._lib.options import at_least
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx._recording.tracking import stack_of, track_stacks
@@ -101,7 +103,8 @@ class Live(Sequence):
     memory : iterable of LiveMemory
         The pieces.
     missed : int
-        Arrays that are not among them: there was no memory to note them.
+        Arrays for which there was no memory to note them, since the start: those that
+        are alive are not among the pieces.
     births : tuple of int
         How many arrays each shard of threads had made until then.
     """
@@ -214,7 +217,7 @@ class Live(Sequence):
             lines.append(f"and {rest:,} more, of {nbytes}")
         lines.append(
             f"{len(self):,} pieces; backends count {format_size(self.nbytes)}"
-            + (f"; {self.missed:,} arrays are missing" if self.missed else "")
+            + (f"; {self.missed:,} arrays may be missing" if self.missed else "")
         )
         return Text("\n".join(lines))
 
@@ -329,20 +332,19 @@ def live(backend: BackendLike | None = None) -> Live:
         (rest if owner is None else counted.setdefault(owner, [])).append(each)
     backends = [wanted]
     if wanted is None:
-        backends = [
-            each for each in _pressure.live_backends() if not hasattr(each, "upstream")
-        ]
+        backends = _pressure.counting_backends()
     memory = []
     for each in backends:
-        memory += counted.get(each, [])
-        memory += _told(_others(each, counted.get(each, [])), rest)
+        known = counted.get(each, [])
+        others, rest = _told(_others(each, known), rest)
+        memory += [*known, *others]
     return Live(memory if wanted else memory + rest, missed, before)
 
 
 def _piece(rows):
     """Return arrays that share memory, and the backend that counts it, if one does."""
     oldest = min(rows, key=lambda row: row[2])
-    largest = max(rows, key=lambda row: _count(row[5]))
+    largest = max(rows, key=lambda row: math.prod(row[5]))
     (_, shard, born, age, maker, _, _, _, address, nbytes, backend, workspace, owner,
      usable, exported) = oldest  # fmt: skip
     if backend is not None:
@@ -357,13 +359,6 @@ def _piece(rows):
         nbytes, largest[5], largest[6], len(rows), name, workspace, place, age,
         stack_of(maker), exported, address or None, (shard, born),
     )  # fmt: skip
-
-
-def _count(shape):
-    count = 1
-    for length in shape:
-        count *= length
-    return count
 
 
 def _lent(backend, nbytes, workspace, place, address):
@@ -402,28 +397,27 @@ def _others(backend, known):
 
 
 def _told(ranges, arrays):
-    """Return ranges with the foreign arrays that lie in them, which leave the list.
+    """Name the foreign array that lies in each range; return both, without those.
 
-    NumPy has allocated them: for a result, which an array of ours keeps alive.
+    NumPy has allocated such a range: for a result, which an array of ours keeps alive.
     """
     foreign = sorted(
         (each for each in arrays if each.place == "foreign" and each.address),
         key=operator.attrgetter("address"),
     )
     starts = [each.address for each in foreign]
-    found = []
+    told, named = [], set()
     for each in ranges:
-        place = bisect.bisect_left(starts, each.address or 0)
-        if each.address and place < len(starts):
-            array = foreign[place]
-            if array.address < each.address + each.nbytes and array in arrays:
-                arrays.remove(array)
-                each = array._replace(
+        if each.address is not None:
+            place = bisect.bisect_left(starts, each.address)
+            if place < len(starts) and starts[place] < each.address + each.nbytes:
+                named.add(foreign[place])
+                each = foreign[place]._replace(
                     nbytes=each.nbytes, backend=each.backend, place="backend",
                     address=each.address,
                 )  # fmt: skip
-        found.append(each)
-    return found
+        told.append(each)
+    return told, [each for each in arrays if each not in named]
 
 
 def track(stacks: bool | int = True) -> None:
@@ -453,15 +447,7 @@ def track(stacks: bool | int = True) -> None:
     '<doctest ...>:1 in <module>'
     >>> ndx.memory.track(False)
     """
-    try:
-        depth = operator.index(stacks)
-    except TypeError:
-        msg = f"stacks must be a bool or an int, not {type(stacks).__name__}"
-        raise TypeError(msg) from None
-    if depth < 0:
-        msg = f"stacks={stacks!r} is not valid; it is at least 0"
-        raise ValueError(msg)
-    track_stacks(depth)
+    track_stacks(at_least(stacks, "stacks", 0))
 
 
 def _from_environment():

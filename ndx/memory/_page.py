@@ -15,6 +15,7 @@ _SLOT = re.compile(r"/\*\{(\w+)\}\*/")
 def html_page(data):
     """Return a page that shows a trace."""
     return _filled("page.html", {
+        "title": "Memory over time",
         "script": "\n".join(map(_read, _SCRIPTS)),
         "data": script_json(data),
     })  # fmt: skip
@@ -23,6 +24,7 @@ def html_page(data):
 def live_page(columns, rows, total):
     """Return a page that shows what is alive, in a table that can be sorted."""
     return _filled("live.html", {
+        "title": "Memory that is alive",
         "script": _read("live.js"),
         "columns": _cells("th", columns),
         "rows": "\n".join(f"<tr>{_cells('td', row)}</tr>" for row in rows),
@@ -42,8 +44,9 @@ def _read(name):
 def _filled(name, parts):
     """Return a page whose slots are filled."""
     parts["style"] = _read("page.css")
+    page = _read("frame.html").replace("/*{body}*/", _read(name))
     # One pass, because inserted text may look like a slot.
-    return _SLOT.sub(lambda match: parts[match[1]], _read(name))
+    return _SLOT.sub(lambda match: parts[match[1]], page)
 
 
 def script_json(value):

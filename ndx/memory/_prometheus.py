@@ -31,6 +31,9 @@ _METRICS = {
         "counter", "out_of_memory_errors", "Requests for which nothing helped"),
     "relief_seconds_total": (
         "counter", "relief_seconds", "Time spent on refused requests"),
+    # One for each remedy, whose keys begin with `_HELPED`.
+    "relieved_requests_total": (
+        "counter", None, "Refused requests that were served, by what helped"),
 }  # fmt: skip
 _HELPED = "helped_by_"
 
@@ -61,9 +64,9 @@ def prometheus() -> str:
     """
     samples = {}
     numbers = {}
-    for each in _pressure.live_backends():
+    for each in _pressure.counting_backends():
         counters = each.stats()
-        if not counters["total_allocations"] or _pressure.is_adaptor(each):
+        if not counters["total_allocations"]:
             continue
         counters |= each.relief()
         if _pressure.is_pool(each):
@@ -79,10 +82,7 @@ def prometheus() -> str:
                 remedy = f'{labels},remedy="{key.removeprefix(_HELPED)}"'
                 _add(samples, "relieved_requests_total", remedy, count)
     lines = []
-    relieved = ("counter", None, "Refused requests that were served, by what helped")
-    for metric, (kind, _, words) in {
-        **_METRICS, "relieved_requests_total": relieved
-    }.items():  # fmt: skip
+    for metric, (kind, _, words) in _METRICS.items():
         if metric in samples:
             lines += _heading(metric, kind, words)
             lines += samples[metric]

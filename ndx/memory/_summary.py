@@ -33,11 +33,6 @@ def _pools(backend):
     return [get(backend)]
 
 
-def _all_backends():
-    found = [x for x in _pressure.live_backends() if not hasattr(x, "upstream")]
-    return sorted(found, key=lambda each: str(each.name))
-
-
 def summary(backend: BackendLike | None = None) -> str:
     """Return a table of memory in use: of one backend or, for None, of all.
 
@@ -60,7 +55,11 @@ def summary(backend: BackendLike | None = None) -> str:
     columns = "".join(f"{name:>12}" for name in names)
     lines = [f"{'backend':<16}{'pool':<10}{columns}{'hits':>8}"]
     short = []
-    for each in _all_backends() if backend is None else [get(backend)]:
+    for each in (
+        sorted(_pressure.counting_backends(), key=lambda each: str(each.name))
+        if backend is None
+        else [get(backend)]
+    ):
         stats = each.stats()
         events = each.events() if hasattr(each, "events") else {"hits": 0}
         requests = stats["total_allocations"]

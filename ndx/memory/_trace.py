@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ndx._files.replace import written_whole
+from ndx._lib.options import at_least
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text, preformatted
 from ndx._recording.recorder import Recorder
@@ -61,7 +61,7 @@ class Trace:
 
     def __init__(self, max_events: int = 100_000, stacks: int = 1) -> None:
         self._recorder = Recorder(
-            _at_least(max_events, "max_events", 16), _at_least(stacks, "stacks", 0)
+            at_least(max_events, "max_events", 16), at_least(stacks, "stacks", 0)
         )
         self._started = None
         self._data = None
@@ -210,7 +210,7 @@ class Trace:
         1 arrays in ... s; peak 7.812 KiB in 1 arrays at ... s
         ...
         """
-        return Text(summary_text(self.to_dict(), _at_least(makers, "makers", 0)))
+        return Text(summary_text(self.to_dict(), at_least(makers, "makers", 0)))
 
     def check_path(self, path: TextPath) -> None:
         """Check that `save` can write a file of this name, before the recording.
@@ -323,15 +323,3 @@ def record(max_events: int = 100_000, stacks: int = 1) -> Trace:
     ('step', (100, 10), 'scope end')
     """
     return Trace(max_events, stacks)
-
-
-def _at_least(value, name, least):
-    try:
-        number = operator.index(value)
-    except TypeError:
-        msg = f"{name} must be an int, not {type(value).__name__}"
-        raise TypeError(msg) from None
-    if number < least:
-        msg = f"{name}={value!r} is not valid; it is at least {least}"
-        raise ValueError(msg)
-    return number

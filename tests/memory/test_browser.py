@@ -299,3 +299,53 @@ def test_a_trace_of_nothing(browser, tmp_path):
     browser.mouse("mouseMoved", *center(browser))
     browser.frames()
     assert browser.problems() == []
+
+
+def test_a_lane_for_each_phase(browser, tmp_path):
+    with ndx.memory.record() as trace, ndx.memory.profile("forward"):
+        x = build_large()
+        time.sleep(0.05)
+    ndx.memory.profile_report(clear=True)
+    trace.save(tmp_path / "trace.html")
+    browser.resize(1280, 900)
+    browser.open(tmp_path / "trace.html")
+    left, _ = center(browser)
+    bottom = browser.run(f"{CHART}.bottom")
+    for y in range(int(bottom) - 60, int(bottom), 4):
+        browser.mouse("mouseMoved", left, y)
+        browser.frames()
+        if text(browser, "tip").startswith("phase forward, run 1"):
+            break
+    else:
+        pytest.fail("no lane of the phase")
+    assert browser.problems() == []
+    del x
+
+
+def test_the_page_of_what_is_alive(browser, tmp_path):
+    with ndx.use("host", limit="64MiB") as backend:
+        kept = [build_large(), build_small(), ndx.ones((3, 50), dtype="int8")]
+        ndx.memory.live(backend).save(tmp_path / "live.html")
+    browser.resize(1280, 900)
+    browser.open(tmp_path / "live.html")
+    shown = (
+        "[...document.querySelectorAll('tbody tr')].filter(r => !r.hidden)"
+        ".map(r => r.cells[0].textContent)"
+    )
+    assert browser.run(shown) == ["800000", "40000", "150"]
+    head = "document.querySelectorAll('th')[{}]"
+    browser.run(head.format(0) + ".click()")
+    browser.run(head.format(0) + ".click()")
+    assert browser.run(shown) == ["150", "40000", "800000"]
+    browser.run(head.format(3) + ".click()")
+    assert browser.run(shown) == ["150", "800000", "40000"]
+    browser.run(
+        "(() => { const s = document.getElementById('search'); s.value = 'float64';"
+        " s.dispatchEvent(new Event('input')); })()"
+    )
+    assert browser.run(shown) == ["800000"]
+    browser.resize(400, 700)
+    browser.frames()
+    assert browser.run("document.documentElement.scrollWidth") <= 400
+    assert browser.problems() == []
+    del kept

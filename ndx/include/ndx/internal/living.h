@@ -1,7 +1,8 @@
 /* The table of all arrays that are alive, which `ndx.memory.live` reads; without a GIL a
  * table for each shard of threads. An array knows its place in it: the last entry takes
  * the place of one that goes. An array is added before it has memory, and leaves before
- * it gives that back. */
+ * it gives that back. Without a GIL each table has a lock, which a look holds while it
+ * copies the table, and a birth while the table grows. */
 #ifndef NDX_LIVING_H
 #define NDX_LIVING_H
 
