@@ -5,7 +5,7 @@ from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_asid
 from ndx._lib.unraisable cimport raise_later
 from ndx._recording.call_stacks cimport CallStacks
 
-__all__ = ["stack_of", "track_stacks", "tracked_depth"]
+__all__ = ["stack_of", "track_stacks"]
 
 cdef enum:
     MOST_STACKS = 1 << 20        # different ones; what comes later has no maker
@@ -35,11 +35,6 @@ def track_stacks(Py_ssize_t depth):
         set_find_maker(find_maker)
     else:
         set_find_maker(NULL)
-
-
-def tracked_depth():
-    """Return how many lines are noted."""
-    return makers.depth
 
 
 def stack_of(unsigned int number):

@@ -44,8 +44,8 @@ from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
-    CALLBACK, COLLECTION, FALLBACK, OTHERS, SOURCE_FULL, TOO_LARGE, TRIM, Backend,
+    ALLOCATED, ARENA_FULL, CALLBACK, COLLECTION, DEVICE_LIMIT, FALLBACK, IDLE,
+    NO_MEMORY, OTHERS, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL, TOO_LARGE, TRIM, Backend,
     Counters, Memory, ReliefCounters,
 )
 
@@ -58,6 +58,18 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
 
 cdef extern from "ndx/internal/clock.h" nogil:
     int64_t ndx_nanoseconds()
+
+cdef extern from *:
+    """
+    /* How many refused requests this thread is asking again, one within the other. */
+    #if defined(_MSC_VER)
+    static __declspec(thread) int ndx_asking_again = 0;
+    #else
+    static __thread int ndx_asking_again = 0;
+    #endif
+    #define NDX_ASKING_AGAIN (&ndx_asking_again)
+    """
+    int *asking_again "NDX_ASKING_AGAIN"
 
 cdef uint64_t FOR_EVER = <uint64_t>-1
 
@@ -105,11 +117,27 @@ cdef bint idle_may_help(Pool pool, size_t need, int reason) noexcept nogil:
 
 
 cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
-                         PoolBlock **out, bint *clean) except -1 nogil:
+                         PoolBlock **out, bint *clean,
+                         ReliefCounters *counters) except -1 nogil:
     """Serve a request that a pool refused: give back some idle memory, then all.
 
-    Returns ALLOCATED, or why the last attempt failed.
+    Returns ALLOCATED, or why the last attempt failed. A request that is asked again by
+    `serve` is counted there.
     """
+    cdef int64_t started
+    if asking_again[0]:
+        return give_back_idle(pool, nbytes, stream, reason, out, clean)
+    started = ndx_nanoseconds()
+    reason = give_back_idle(pool, nbytes, stream, reason, out, clean)
+    ndx_raise_time(&counters.nanoseconds, ndx_nanoseconds() - started)
+    if reason == ALLOCATED:
+        ndx_raise_time(&counters.refused, 1)
+        ndx_raise_time(&counters.helped[<int>IDLE], 1)
+    return reason
+
+
+cdef int give_back_idle(Pool pool, size_t nbytes, size_t stream, int reason,
+                        PoolBlock **out, bint *clean) except -1 nogil:
     # Free blocks of streams that are done may be merged even if nothing goes back.
     cdef bint streams = pool.source.streams
     cdef size_t need = pool.round(nbytes)
@@ -186,14 +214,18 @@ cdef class Request:
     cdef int ask_again(self, Candidate each) except -1:
         cdef Backend backend = each.backend
         cdef PyObject *server = <PyObject *>backend
-        if each.short is not backend:
-            each.reason = backend.allocate_from_fallback(
-                self.nbytes, self.zero, self.out, &server)
-        elif self.stream != NULL:
-            each.reason = backend.allocate_on(
-                self.nbytes, self.zero, self.stream[0], self.out)
-        else:
-            each.reason = backend.allocate(self.nbytes, self.zero, self.out)
+        asking_again[0] += 1
+        try:
+            if each.short is not backend:
+                each.reason = backend.allocate_from_fallback(
+                    self.nbytes, self.zero, self.out, &server)
+            elif self.stream != NULL:
+                each.reason = backend.allocate_on(
+                    self.nbytes, self.zero, self.stream[0], self.out)
+            else:
+                each.reason = backend.allocate(self.nbytes, self.zero, self.out)
+        finally:
+            asking_again[0] -= 1
         if each.reason == ALLOCATED:
             self.server = <Backend>server
         else:
@@ -272,8 +304,8 @@ def call_callbacks(Request request not None):
         yield
 
 
-# Each with whether it can help against TOO_LARGE; against all other reasons each can.
-# A step yields when it is worth to ask all candidates again.
+# Each with its name, and whether it can help against TOO_LARGE; against all other
+# reasons each can. A step yields when it is worth to ask all candidates again.
 cdef tuple STEPS = ((trim, TRIM, False), (collect, COLLECTION, False),
                     (call_callbacks, CALLBACK, True))
 

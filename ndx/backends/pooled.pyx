@@ -2,12 +2,10 @@
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memset
 
-from ndx._lib.free_threading cimport (
-    ndx_load_flag, ndx_load_size, ndx_raise_time, ndx_store_size,
-)
+from ndx._lib.free_threading cimport ndx_load_flag, ndx_load_size, ndx_store_size
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._budget cimport budget_short, watch, watch_is_due
@@ -26,8 +24,7 @@ from ndx.backends._pool.trim cimport (
 )
 from ndx.backends._relief cimport retry_from_idle
 from ndx.backends.base cimport (
-    ALLOCATED, IDLE, NO_MEMORY, Backend, Counters, Memory, counters_lift,
-    counters_rewind,
+    ALLOCATED, NO_MEMORY, Backend, Counters, Memory, counters_lift, counters_rewind,
 )
 from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
@@ -43,7 +40,6 @@ __all__ = ["PooledBackend"]
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
-    int64_t ndx_nanoseconds()
 
 cdef enum:
     RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
@@ -203,7 +199,6 @@ cdef class PooledBackend(Backend):
         cdef PoolBlock *block = NULL
         cdef bint clean = False
         cdef int status
-        cdef int64_t started
         if watch_is_due(requests_of(self.pool)):
             look_at_pools()
         if self.headroom_nbytes and nbytes > self.pool.quick_max:
@@ -215,15 +210,11 @@ cdef class PooledBackend(Backend):
             self.recycle(nbytes)
         status = self.pool.allocate(nbytes, stream, &block, &clean)
         if status != ALLOCATED:
-            started = ndx_nanoseconds()
             status = retry_from_idle(
-                self.pool, nbytes, stream, status, &block, &clean)
-            ndx_raise_time(
-                &self.relief_counters.nanoseconds, ndx_nanoseconds() - started)
+                self.pool, nbytes, stream, status, &block, &clean,
+                &self.relief_counters)
             if status != ALLOCATED:
                 return status
-            ndx_raise_time(&self.relief_counters.refused, 1)
-            ndx_raise_time(&self.relief_counters.helped[<int>IDLE], 1)
         out.ptr = block.ptr
         out.nbytes = nbytes
         out.cookie = block

@@ -84,6 +84,25 @@ def test_callbacks(backend):
     del x
 
 
+def test_one_request_is_counted_once():
+    """What a callback frees is of another size: it goes back before it helps."""
+    with ndx.use(HostBackend(limit="8MiB", pool="naive")) as backend:
+        kept = [ndx.ones(6 * MIB, dtype="int8")]
+
+        def drop(nbytes):
+            kept.clear()
+            return True
+
+        memory.on_oom(drop)
+        try:
+            x = ndx.ones(7 * MIB, dtype="int8")
+        finally:
+            memory.remove_on_oom(drop)
+    assert relieved(backend) == {"callback": 1}
+    assert backend.relief()["refused_requests"] == 1
+    del x
+
+
 def test_closed_workspaces(backend):
     with ndx.workspace("helps", size="6MiB"):
         pass
