@@ -69,7 +69,7 @@ cdef extern from *:
 
 cdef extern from "ndx/internal/living.h":
     unsigned int ndx_maker() noexcept
-    unsigned int ndx_living_add(void *array) noexcept
+    void ndx_living_add(void *array, unsigned int *place) noexcept
     void ndx_living_remove(unsigned int *place, Py_ssize_t offset) noexcept
 
 cdef extern from "ndx/internal/checked.h" nogil:
@@ -304,7 +304,7 @@ cdef BaseArray bare_array(int ndim):
             raise MemoryError("no memory for the shape of an array")
     x.strides = x.shape + ndim
     x.maker = ndx_maker()
-    x.place = ndx_living_add(<void *>x)
+    ndx_living_add(<void *>x, &x.place)
     return x
 
 

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers.threads import in_thread, running
+from helpers.threads import in_thread, running, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -429,3 +429,37 @@ def test_other_threads_make_and_drop_arrays(backend):
         stop.set()
     gc.collect()
     assert memory.live(backend).nbytes == counted(backend) == 0
+
+
+@pytest.mark.threads
+def test_threads_that_share_a_table(backend):
+    """Without a GIL there are 16 tables: an array may move just after it was added."""
+    begin, known = threading.Event(), []
+
+    def work():
+        with ndx.use(backend):
+            known.append(ndx.empty(7))
+            assert begin.wait(30)
+            kept = [None] * 5
+            for turn in range(30_000):
+                kept[turn % 5] = ndx.empty(7)
+            known.append(kept)
+
+    def choose_a_table():
+        known.append(ndx.empty(7))
+
+    threads = [threading.Thread(target=work)]
+    threads += [threading.Thread(target=choose_a_table) for _ in range(15)]
+    threads.append(threading.Thread(target=work))
+    for number, each in enumerate(threads):
+        each.start()
+        assert wait_until(lambda number=number: len(known) > number)
+    begin.set()
+    for each in threads:
+        each.join()
+    found = memory.live(backend)
+    assert found.nbytes == counted(backend)
+    assert not found.where(place="other")
+    known.clear()
+    gc.collect()
+    assert list(memory.live(backend)) == []

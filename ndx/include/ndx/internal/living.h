@@ -55,31 +55,33 @@ int ndx_living_more(ndx_living *table);    /* 0: no memory; with the lock */
 #define NDX_LIVING_UNLOCK(table) ((void)0)
 #endif
 
-/* Add an array; return its place, which the array keeps. 0: it is in no table. */
-static inline uint32_t ndx_living_add(void *array) {
+/* Add an array, and set its place; 0: it is in no table. With the lock: as soon as that is
+ * free, another thread may move the array to another place. */
+static inline void ndx_living_add(void *array, uint32_t *place) {
     int shard = ndx_shard();
     ndx_living *table = &ndx_livings[shard];
-    uint32_t place = 0;
     NDX_LIVING_LOCK(table);
     if (table->births < table->stop || ndx_living_more(table)) {
         ndx_living_entry *entry = &table->entries[table->count++];
         entry->array = array;
         entry->born = ++table->births;
-        place = table->count * NDX_SHARDS + (uint32_t)shard;
+        ndx_store(place, table->count * NDX_SHARDS + (uint32_t)shard);
     }
     NDX_LIVING_UNLOCK(table);
-    return place;
 }
 
 /* Remove an array. `offset` is where in an array its place is. */
 static inline void ndx_living_remove(uint32_t *place, ptrdiff_t offset) {
-    if (*place) {
-        ndx_living *table = &ndx_livings[*place % NDX_SHARDS];
+    /* The number may change until the lock is taken, but not the table in it. */
+    uint32_t at = ndx_load(place);
+    if (at) {
+        ndx_living *table = &ndx_livings[at % NDX_SHARDS];
+        ndx_living_entry *last;
         NDX_LIVING_LOCK(table);
-        ndx_living_entry *last = &table->entries[--table->count];
-        table->entries[*place / NDX_SHARDS - 1] = *last;
-        *(uint32_t *)((char *)last->array + offset) = *place;
-        *place = 0;
+        at = ndx_load(place);
+        last = &table->entries[--table->count];
+        table->entries[at / NDX_SHARDS - 1] = *last;
+        ndx_store((uint32_t *)((char *)last->array + offset), at);
         NDX_LIVING_UNLOCK(table);
     }
 }
