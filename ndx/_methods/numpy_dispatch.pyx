@@ -44,6 +44,7 @@ from ndx._context.context cimport placing_device
 from ndx._lib.dtypes cimport (
     COMPLEX64, DEEPEST, FLOAT32, FLOAT64, code_or_none, is_refused_array, promote_table,
 )
+from ndx._lib.free_threading cimport ndx_get_flag, ndx_set_flag
 from ndx._methods.numpy_function_table cimport (
     CALLING_BACK, SMALL, Compute, Row, compute_of, row_of,
 )
@@ -352,16 +353,19 @@ cdef int load_modules() except -1:
     The latter keep arrays. These would be in memory of ndx, for good, if a function
     loaded them.
     """
-    global loaded, exact, MANY
+    global exact, MANY
     import_module("numpy.ma")
     found = import_module("ndx._methods.exact")
-    exact, MANY = found.EXACT, found.MANY
-    for function in exact:
-        row_of(function).exact = True
+    replacements, many = found.EXACT, found.MANY
     for name in first:
         import_module(name)
-    # Set last: other threads call NumPy's functions while the modules are imported.
-    loaded = True
+    with cython.critical_section(first):
+        if not ndx_get_flag(&loaded):
+            exact, MANY = replacements, many
+            for function in exact:
+                row_of(function).exact = True
+            # Last: other threads call NumPy's functions meanwhile.
+            ndx_set_flag(&loaded, True)
     return 0
 
 
@@ -457,7 +461,7 @@ cdef bint are_mixed(int dtype, int other) noexcept:
 
 cdef object call_function(object function, tuple args, dict kwargs):
     """Return the result of NumPy's function for arguments with NDArrays."""
-    if not loaded:
+    if not ndx_get_flag(&loaded):
         load_modules()
     return call_row(row_of(function), args, kwargs)
 
@@ -581,7 +585,7 @@ cdef object as_array_of(tuple args, object result):
 cdef object compute_function(object function, tuple args, dict kwargs):
     """Return the result of a function: by ndx's own where it is the same."""
     cdef Row row
-    if not loaded:
+    if not ndx_get_flag(&loaded):
         load_modules()
     row = row_of(function)
     result = row.compute_tuple(args, kwargs)
@@ -593,7 +597,7 @@ cdef object compute_call(Row row, PyObject **args, Py_ssize_t count, object name
     cdef dict kwargs
     cdef tuple positional
     cdef Py_ssize_t i
-    if not loaded:
+    if not ndx_get_flag(&loaded):
         load_modules()
     if row.whole is None:
         result = row.compute_call(args, count, names)
@@ -657,7 +661,7 @@ cdef object call_row_of_method(Row row, tuple args, dict kwargs):
 
     Keywords that are `np._NoValue`, as in signatures, are left out.
     """
-    if not loaded:
+    if not ndx_get_flag(&loaded):
         load_modules()
     given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     if not holds_number(<BaseArray>args[0]):
