@@ -10,7 +10,7 @@ class Unable(Exception):
 
 
 @contextlib.contextmanager
-def control_group(nbytes):
+def control_group(nbytes, swap=False):
     """Make a control group with a limit on memory; yield its folder."""
     root = Path("/sys/fs/cgroup")
     if (root / "memory").is_dir():
@@ -31,8 +31,8 @@ def control_group(nbytes):
             (path / limit).write_text(str(nbytes))
         except OSError as error:
             raise Unable(f"{path / limit} can't be set: {error}") from None
-        for name, most in (("memory.memsw.limit_in_bytes", nbytes),
-                           ("memory.swap.max", 0)):  # fmt: skip
+        bounds = {"memory.memsw.limit_in_bytes": nbytes, "memory.swap.max": 0}
+        for name, most in () if swap else bounds.items():
             # Without swap, where the system counts it: memory is what is measured.
             with contextlib.suppress(OSError):
                 (path / name).write_text(str(most))

@@ -182,6 +182,7 @@ class PoolKeywords(TypedDict, total=False):
     idle_release: float | None
     reserve_fraction: float
     fallback: str | Backend | None
+    evict: str | Backend | None
     cutoff: int | None
 
 class MmapKeywords(PoolKeywords, total=False):

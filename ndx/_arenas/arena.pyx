@@ -22,15 +22,15 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._blocks.block cimport (
-    Block, BlockParent, Clock, Export, Taken, allocate_memory, block_blank,
-    block_decref, block_hide, block_incref, block_is_used, block_lock, block_memory,
-    block_pin, block_purge, block_serial, block_set_device, block_set_free,
-    block_take_memory, block_take_out, block_unlock, block_unpin, give_back, mark_cycle,
-    note_moved, observers,
+    Block, BlockParent, Clock, Export, Taken, allocate_memory, block_admit, block_blank,
+    block_decref, block_hide, block_is_used, block_lock, block_memory, block_pin,
+    block_purge, block_serial, block_set_device, block_set_free, block_take_memory,
+    block_take_out, block_unlock, block_unpin, give_back, link, mark_cycle, note_moved,
+    observers, unlink,
 )
 from ndx._lib.free_threading cimport (
     NDX_STRIPES, ndx_down_int, ndx_get_count, ndx_get_int, ndx_set_byte, ndx_set_clock,
-    ndx_set_time, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_uint,
+    ndx_set_time, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_if_any, ndx_up_uint,
 )
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
@@ -142,19 +142,6 @@ cdef void set_spill_everything(bint on) noexcept:
     """Make all arenas spill, and learn nothing, from the next cycle (debug mode)."""
     global spill_everything
     spill_everything = on
-
-
-cdef inline void link(Block *head, Block *block) noexcept:
-    block.prev = head.prev
-    block.next = head
-    head.prev.next = block
-    head.prev = block
-
-
-cdef inline void unlink(Block *block) noexcept:
-    block.prev.next = block.next
-    block.next.prev = block.prev
-    block.prev = block.next = NULL
 
 
 cdef inline bint is_movable(Arena arena, Block *block) noexcept:
@@ -545,9 +532,7 @@ cdef class Arena(Watcher):
             # There is no memory for the list of blocks: they all stay where they are.
             while self.live.next != &self.live:
                 block = self.live.next
-                referenced = ndx_get_count(&block.refs) > 0
-                if referenced:
-                    block_incref(block)
+                referenced = ndx_up_if_any(&block.refs)
                 self.keep(block)
                 if referenced:
                     ndx_stripe_unlock(self.stripe)
@@ -559,8 +544,7 @@ cdef class Arena(Watcher):
         count = 0
         block = self.live.next
         while block != &self.live:
-            if ndx_get_count(&block.refs) > 0:
-                block_incref(block)
+            if ndx_up_if_any(&block.refs):
                 blocks[count] = block
                 count += 1
             block = block.next
@@ -632,6 +616,7 @@ cdef class Arena(Watcher):
             Py_INCREF(<object>moves[i].backend)
             block.backend = moves[i].backend
             block_set_free(block)
+            block_admit(block)
             self.counts.escaped_count += 1
             self.counts.escaped_bytes += block.nbytes
             block_unlock(block)

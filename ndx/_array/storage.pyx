@@ -13,10 +13,10 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
+    AWAY, IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
     block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
-    block_origin, block_part, block_pin, block_unpin, block_wait_for_device, block_wrap,
+    block_origin, block_part, block_pin, block_unpin, block_wait_for_device, block_want, block_wrap,
     export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
@@ -339,7 +339,11 @@ cdef Block *own_block(BaseArray x) except NULL:
     """
     cdef Block *before = x.block
     cdef Block *block
-    if ndx_load_byte(&before.holding) != IN_OBJECTS:
+    cdef unsigned char holding = ndx_load_byte(&before.holding)
+    if holding < IN_OBJECTS:
+        return before
+    if holding == AWAY:
+        block_want(before)
         return before
     block = cell_of(x, before.backend)
     block.readonly = before.readonly

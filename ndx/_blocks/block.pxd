@@ -33,6 +33,7 @@ cdef enum Holding:
     OWN_RANGE                    # a range, which `backend` takes back
     OWN_CELL                     # a few bytes, which `backend`, if any, has counted
     IN_OBJECTS                   # each of its arrays holds its elements in its object
+    AWAY                         # a range elsewhere, to which its evictor moved it
 
 # A range of memory that arrays share, and the backend that takes it back. The GIL
 # guards all fields; without it, `refs`, `pins`, `now`, `generation` and `retired` are
@@ -54,7 +55,7 @@ cdef struct Block:
     void *cookie                 # of its own memory
     Note *note                   # NULL: nothing
     int pins                     # operations in progress
-    unsigned int index           # position in its cycle's allocations
+    unsigned int index           # in its cycle's allocations; AWAY: uses since it left
     unsigned char holding        # see `Holding`
     unsigned char beyond         # bytes of that after its own, for guards
     unsigned char readonly
@@ -85,6 +86,8 @@ cdef class BlockParent:
     cdef Backend owning_backend(self)
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
+    cdef void admit(self, Block *block) noexcept
+    cdef void block_wanted(self, Block *block) noexcept
 
 ctypedef void (*NoteCycle)(BlockParent arena, bint begins) noexcept
 
@@ -106,6 +109,10 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
                       size_t room) except NULL
 cdef Block *block_of_cell(const char *elements, size_t nbytes,
                           PyObject *backend) except NULL
+cdef bint block_watch(Block *block) noexcept
+cdef bint block_is_watched(const Block *block) noexcept
+cdef void block_admit(Block *block) noexcept
+cdef void block_want(Block *block) noexcept
 cdef void block_leave(Block *block, char *ptr, size_t nbytes) noexcept
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object memory_owner) except NULL
@@ -135,6 +142,20 @@ cdef int block_wait_for_device(Block *block) except -1
 cdef bint block_is_lost(Block *block) noexcept
 cdef void block_lose(Block *block) noexcept
 
+# Lists of blocks, each a ring with a head.
+
+cdef inline void link(Block *head, Block *block) noexcept:
+    """Append a block."""
+    block.prev = head.prev
+    block.next = head
+    head.prev.next = block
+    head.prev = block
+
+cdef inline void unlink(Block *block) noexcept:
+    block.prev.next = block.next
+    block.next.prev = block.prev
+    block.prev = block.next = NULL
+
 cdef inline void mark_cycle(BlockParent arena, bint begins) noexcept:
     cdef NoteCycle hook = ndx_get_cycled(&observers.cycled)
     if hook != NULL:
@@ -157,8 +178,14 @@ cdef inline void block_lock(const Block *block) noexcept nogil:
 cdef inline void block_unlock(const Block *block) noexcept nogil:
     ndx_stripe_unlock(block.stripe)
 
-cdef inline bint block_is_live(const Block *block) noexcept:
-    return ndx_get_time(ndx_get_clock(&block.now)) == ndx_get_time(&block.generation)
+cdef bint block_touch(Block *block) noexcept
+
+cdef inline bint block_is_live(Block *block) noexcept:
+    return ndx_get_time(ndx_get_clock(&block.now)) == ndx_get_time(&block.generation) \
+        or block_touch(block)
+
+cdef inline bint block_has_range(const Block *block) noexcept:
+    return block.holding == OWN_RANGE or block.holding == AWAY
 
 cdef inline bint block_is_used(const Block *block) noexcept:
     """Whether an operation computes on a block, or foreign code may read it."""

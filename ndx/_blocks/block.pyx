@@ -18,7 +18,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_get_clock, ndx_get_int, ndx_set_byte, ndx_set_clock,
+    NDX_FREE_THREADED, ndx_swap_clock, ndx_get_clock, ndx_get_int, ndx_set_byte, ndx_set_clock,
     ndx_set_time, ndx_store_byte,
 )
 from ndx._lib.tracing cimport DOMAIN, trace, untrace
@@ -34,7 +34,7 @@ cdef extern from *:
     """
     #include "ndx/internal/free_threading.h"
     #ifdef Py_GIL_DISABLED
-    ndx_stripe ndx_stripes[NDX_STRIPES];
+    ndx_stripe ndx_stripes[NDX_STRIPES + 1];
     NDX_OF_THREAD int ndx_shard_of_thread = 0;
     int ndx_choose_shard(void) {
         static int chosen = 0;
@@ -43,11 +43,11 @@ cdef extern from *:
     }
     static void ndx_lock_stripes(void) {
         int i;
-        for (i = 0; i < NDX_STRIPES; i++) { ndx_stripe_lock(i); }
+        for (i = 0; i <= NDX_STRIPES; i++) { ndx_stripe_lock(i); }
     }
     static void ndx_unlock_stripes(void) {
         int i;
-        for (i = 0; i < NDX_STRIPES; i++) { ndx_stripe_unlock(i); }
+        for (i = 0; i <= NDX_STRIPES; i++) { ndx_stripe_unlock(i); }
     }
     static int ndx_guard_stripes(void) {
         return ndx_at_fork(ndx_lock_stripes, ndx_unlock_stripes);
@@ -78,6 +78,10 @@ cdef uint64_t moving = <uint64_t>-1
 # check takes the slow path, which waits.
 cdef uint64_t read_by_device = <uint64_t>-1
 
+# Clock of blocks whose next use is to be noticed: it never equals a generation, so the
+# check before that use takes the slow path (`block_touch`).
+cdef uint64_t watched = <uint64_t>-1
+
 # The domain in which `tracemalloc` sees arrays.
 TRACEMALLOC_DOMAIN = DOMAIN
 
@@ -86,6 +90,7 @@ cdef char[128] nothing
 
 cdef enum:
     IDLE = 4096                  # records of each kind that are kept for reuse
+    EVICTED_FROM = 65536         # bytes from which on blocks are worth to be moved
 
 # Records come from CPython's allocator of small objects, which gives memory back.
 cdef Block *idle_blocks = NULL       # linked by `cookie`
@@ -113,6 +118,12 @@ cdef class BlockParent:
 
     cdef void block_idle(self, Block *block) noexcept:
         """Take back the range of a retired block that nothing uses any more."""
+
+    cdef void admit(self, Block *block) noexcept:
+        """Take over a block in memory of its own, in order to move it if need be."""
+
+    cdef void block_wanted(self, Block *block) noexcept:
+        """Note that a block that was moved is about to be used; it may move back."""
 
 
 cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
@@ -200,7 +211,37 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
         block_set_device(block, (<Backend>server).device_number)
     elif nbytes:
         trace(memory.ptr, nbytes)
+        block_admit(block)
     return block
+
+
+cdef void block_admit(Block *block) noexcept:
+    """Let the evictor of a block's backend, if it has one, move the block."""
+    cdef Backend backend = <Backend>block.backend
+    if backend.evictor is not None and block.nbytes >= EVICTED_FROM:
+        (<BlockParent>backend.evictor).admit(block)
+
+
+cdef void block_want(Block *block) noexcept:
+    """Tell a block's evictor, which has moved it, that it is about to be used."""
+    evictor = block_part(block, &block.parent)
+    if evictor is not None:
+        (<BlockParent>evictor).block_wanted(block)
+
+
+cdef bint block_watch(Block *block) noexcept:
+    """Watch a block for uses; False: it is watched, or in a workspace, lost, moving."""
+    return ndx_swap_clock(&block.now, &always, &watched)
+
+
+cdef bint block_is_watched(const Block *block) noexcept:
+    """Whether a block was not used since `block_watch`."""
+    return ndx_get_clock(&block.now) == &watched
+
+
+cdef bint block_touch(Block *block) noexcept:
+    """Note the use of a block that was watched; return whether it was."""
+    return block_is_watched(block) and ndx_swap_clock(&block.now, &watched, &always)
 
 
 cdef Block *shared_by_objects(Backend backend, size_t nbytes) except NULL:
@@ -295,7 +336,7 @@ cdef Memory block_memory(const Block *block) noexcept:
     A block without may have a backend all the same: it has no bytes, or is a cell.
     """
     cdef Memory memory
-    memory.ptr = block.ptr if block.holding == OWN_RANGE else NULL
+    memory.ptr = block.ptr if block_has_range(block) else NULL
     memory.nbytes = block.nbytes + block.beyond
     memory.cookie = block.cookie
     memory.purged = 0 if block.note == NULL else block.note.purged
@@ -442,7 +483,7 @@ cdef bint block_is_usable(Block *block) noexcept:
 
 cdef bint is_usable(Block *block) noexcept:
     """As `block_is_usable`, for a caller that has locked the block."""
-    if block.now == &read_by_device:
+    if block.now == &read_by_device or block.now == &watched:
         return True
     if block.now != &off_host:
         return block_is_live(block)
@@ -546,7 +587,7 @@ cdef void block_purge(Block *block) noexcept:
     cdef size_t low = block.nbytes, high = 0
     cdef Memory memory
     # A block of no bytes has a backend, but no memory of it.
-    if block.holding != OWN_RANGE or ndx_get_int(&block.pins) > 0 \
+    if not block_has_range(block) or ndx_get_int(&block.pins) > 0 \
             or block_note(block) == NULL:
         return
     while export != NULL:

@@ -17,6 +17,7 @@ from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend, devices
 
 from ndx import backends
+from ndx._blocks import evictor as evictor
 from ndx._lib.device import device_of, find_device, number_of
 from ndx.backends._budget import set_process_limit
 from ndx.backends._environment import error_of, is_of_environment

@@ -11,6 +11,7 @@ from libc.stdint cimport uint64_t
 cdef extern from "ndx/internal/free_threading.h" nogil:
     const bint NDX_FREE_THREADED
     const int NDX_STRIPES
+    const int NDX_QUEUES
     enum:
         NDX_SHARDS
     int ndx_shard()
@@ -38,6 +39,7 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     Py_ssize_t ndx_load_count "ndx_load"(const Py_ssize_t *word)
     void ndx_store_count "ndx_store"(Py_ssize_t *word, Py_ssize_t value)
     Py_ssize_t ndx_up_count "ndx_up"(Py_ssize_t *word)
+    bint ndx_up_if_any(Py_ssize_t *word)
     Py_ssize_t ndx_down_count "ndx_down"(Py_ssize_t *word)
     size_t ndx_load_size "ndx_load"(const size_t *word)
     void ndx_store_size "ndx_store"(size_t *word, size_t value)
@@ -50,6 +52,8 @@ cdef extern from "ndx/internal/free_threading.h" nogil:
     bint ndx_swap_time "ndx_swap"(uint64_t *word, uint64_t before, uint64_t value)
     const uint64_t *ndx_get_clock "ndx_get"(const uint64_t *const *word)
     void ndx_set_clock "ndx_set"(const uint64_t **word, const uint64_t *value)
+    bint ndx_swap_clock "ndx_swap"(const uint64_t **word, const uint64_t *before,
+                                   const uint64_t *value)
     const void *ndx_load_address "ndx_load"(const void *const *word)
     void ndx_store_address "ndx_store"(const void **word, const void *value)
     const void *ndx_get_address "ndx_get"(const void *const *word)

@@ -23,6 +23,7 @@ __all__ = [
     "backends",
     "callbacks",
     "counting_backends",
+    "evict",
     "fallback_of",
     "held_arenas",
     "idle_arenas",
@@ -33,6 +34,8 @@ __all__ = [
     "largest_makers",
     "live_backends",
     "live_pools",
+    "missing_for",
+    "new_evictor",
     "note_asked_again",
     "pooled",
     "register_class",
@@ -42,6 +45,7 @@ __all__ = [
     "release_own",
     "remove_callback",
     "set_asked_again",
+    "set_evictor",
     "set_held_arenas",
     "set_largest_makers",
     "set_oom_report",
@@ -70,7 +74,7 @@ def _nothing(*_):
 # Of rooms above this one: what lists the arenas of workspaces, and the makers of live
 # arrays while a recording runs.
 _held_arenas = _largest_makers = _nothing
-oom_report = None
+_evictor = oom_report = None
 
 
 class _Here(threading.local):
@@ -219,6 +223,17 @@ def set_oom_report(function):
     oom_report = function
 
 
+def set_evictor(cls):
+    """Set the class that moves arrays away, made with their backend and the place."""
+    global _evictor
+    _evictor = cls
+
+
+def new_evictor(backend, place):
+    """Return what moves arrays of a backend to another one."""
+    return _evictor(backend, place)
+
+
 def set_held_arenas(function):
     """Set the function that returns a `HeldArena` for each arena of a workspace."""
     global _held_arenas
@@ -303,6 +318,29 @@ def release_others(backend, nbytes, reason):
     missing -= sum(n for each, n in emptied if each not in others)
     others.sort(key=lambda each: each not in dict(emptied))
     return released + _shrink_just_enough(others, missing)
+
+
+def evict(backend, nbytes, reason):
+    """Let arrays leave that were not used for longest; return the bytes that did.
+
+    They are of the backends that compete with one, which has refused a request.
+    """
+    found = innermost(backend)
+    missing = _missing(found, nbytes, reason)
+    missing = nbytes if missing is None else max(1, missing - _idle_of(found))
+    evicted = 0
+    for each in _competitors(found, reason):
+        if evicted < missing and is_pool(each):
+            evicted += each._evict(missing - evicted)
+    return evicted
+
+
+def missing_for(backend, nbytes):
+    """Return how many bytes a pool lacks to serve a request; 0: it has room."""
+    missing = backend._missing_nbytes(nbytes)
+    if backend.budgeted:
+        missing = max(missing, missing_of_process(nbytes))
+    return max(0, missing - backend.idle_nbytes)
 
 
 def _competitors(backend, reason):

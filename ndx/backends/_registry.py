@@ -20,6 +20,7 @@ from ndx.backends._environment import (
     is_of_environment,
     read_options,
 )
+from ndx.backends._pool.options import TAKE_BACKENDS
 from ndx.backends.base import Backend, check_whole
 from ndx.backends.python import PythonBackend
 
@@ -298,8 +299,8 @@ def _make(name, options):
     if factory is None or (number and of_device is None):
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
         raise ValueError(msg)
-    if isinstance(options.get("fallback"), str):
-        options = {**options, "fallback": get(options["fallback"])}
+    named = {each for each in TAKE_BACKENDS if isinstance(options.get(each), str)}
+    options = {**options, **{each: get(options[each]) for each in named}}
     try:
         instance = factory(**options)
     except TypeError as error:

@@ -3,24 +3,26 @@
 A backend refuses a request for a reason (`Status`). The steps against that reason are
 taken in this order, from the cheapest on, until the request is served:
 
-====================  ====  ======  ======  ========  ====  ==========  =========
-reason                idle  arenas  others  fallback  trim  collection  callbacks
-====================  ====  ======  ======  ========  ====  ==========  =========
-the system, a device  x     x       x       x         x     x           x
+====================  ====  ======  ======  ====  ========  ====  ==========  =========
+reason                idle  arenas  others  cold  fallback  trim  collection  callbacks
+====================  ====  ======  ======  ====  ========  ====  ==========  =========
+the system, a device  x     x       x       x     x         x     x           x
 or a disk is full
-limit of ndx, or of   x     x       x       x         x     x           x
+limit of ndx, or of   x     x       x       x     x         x     x           x
 the process
-limit of the device   x     x       x       x         x     x           x
-limit of the backend  x     x               x         x     x           x
-an arena is full      x     x               x         x     x           x
-an adaptor                  x               x         x     x           x
-larger than possible                        x                           x
-====================  ====  ======  ======  ========  ====  ==========  =========
+limit of the device   x     x       x             x         x     x           x
+limit of the backend  x     x               x     x         x     x           x
+an arena is full      x     x               x     x         x     x           x
+an adaptor                  x               x     x         x     x           x
+larger than possible                              x                           x
+====================  ====  ======  ======  ====  ========  ====  ==========  =========
 
 *idle*: idle memory of the backend's own pool, if there is enough of it
 (`retry_from_idle`, which pools call themselves, without the GIL).
 *arenas*: those of closed workspaces, which start again with none.
 *others*: the idle memory of pools that compete for the same resource.
+*cold*: arrays of backends with the option ``evict`` move elsewhere, those first that
+were not used for longest.
 *fallback*: the backend's own, then the one beyond it (of a workspace's spill policy).
 It comes before the collection, which takes milliseconds: where a program works beyond
 a limit, every array does.
@@ -44,7 +46,7 @@ from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, CALLBACK, COLLECTION, DEVICE_LIMIT, FALLBACK, IDLE,
+    ALLOCATED, ARENA_FULL, CALLBACK, COLLECTION, DEVICE_LIMIT, EVICTION, FALLBACK, IDLE,
     NO_MEMORY, OTHERS, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL, TOO_LARGE, TRIM, Backend,
     Counters, Memory, ReliefCounters,
 )
@@ -242,11 +244,17 @@ cdef class Request:
         return False
 
     cdef bint go_on(self) except -1:
-        """Ask the fallbacks, after the backend refused; return whether one served."""
+        """Evict arrays, then ask the fallbacks; return whether one has served."""
         cdef Candidate each = self.candidates[0]
         each.reason = find_reason(each.short, self.nbytes, each.reason)
         self.remedy = OTHERS
         if self.press(each):
+            return True
+        self.remedy = EVICTION
+        while each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.evict(
+                each.short, self.nbytes, REASONS[each.reason]):
+            self.ask(each)
+        if each.reason == ALLOCATED:
             return True
         self.remedy = FALLBACK
         for each in self.candidates[1:]:

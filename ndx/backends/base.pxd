@@ -39,6 +39,7 @@ cdef struct Counters:
 cdef enum Remedy:
     IDLE                     # idle memory of the backend's own pool
     OTHERS                   # that of closed workspaces, and of pools that compete
+    EVICTION                 # arrays not used for longest, of backends with `evict`
     FALLBACK
     TRIM                     # idle memory of a backend without a pool
     COLLECTION
@@ -67,6 +68,7 @@ cdef class Backend:
     cdef Counters counters
     cdef ReliefCounters relief_counters
     cdef void *cells                      # what `_blocks` knows of such arrays, or NULL
+    cdef object evictor                   # of `_blocks`: moves arrays away; or None
     cdef object __weakref__
 
     cdef int lie_on(self, object kind, object index) except -1

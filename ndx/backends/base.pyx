@@ -17,7 +17,7 @@ __all__ = ["Backend", "check_whole"]
 
 # The names of `Remedy`.
 cdef tuple REMEDIES = (
-    "idle", "others", "fallback", "trim", "collection", "callback")
+    "idle", "others", "eviction", "fallback", "trim", "collection", "callback")
 
 IS_BASE = ("is a base class and has no memory: derive from it, or take one of ndx's "
            "own, such as 'host'")
@@ -130,8 +130,9 @@ cdef class Backend:
             ``relief_seconds``: time until they were served or the error was raised. How
             many were served after which step (docs/pool.md): ``helped_by_idle`` memory
             of its own pool, ``helped_by_others`` (idle memory of closed workspaces and
-            of pools that compete), ``helped_by_fallback``, ``helped_by_trim`` (of a
-            backend without a pool), ``helped_by_collection``, ``helped_by_callback``.
+            of pools that compete), ``helped_by_eviction`` of arrays (``evict=``),
+            ``helped_by_fallback``, ``helped_by_trim`` (of a backend without a pool),
+            ``helped_by_collection``, ``helped_by_callback``.
         """
         cdef ReliefCounters *counters = &self.relief_counters
         cdef int remedy

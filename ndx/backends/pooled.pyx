@@ -88,6 +88,12 @@ cdef class PooledBackend(Backend):
         takes more than that, it gives back what it keeps idle.
     fallback : str or Backend, optional
         The backend that serves what this one can't.
+    evict : str or Backend, optional
+        Where arrays go, those first that were not used for longest, when there is no
+        memory for new ones: a backend of the host, such as ``"mmap"``. They are used
+        there, and come back when they are used often and there is room, or others were
+        not used meanwhile. Arrays of 64 KiB or more move, unless an operation computes
+        on them, foreign code may read them, or they are in a workspace.
     cutoff : int, optional
         Of ``round``: sizes up to ``2**cutoff`` bytes are powers of two, larger ones
         multiples of that. Default: 24 (16 MiB).
@@ -154,6 +160,13 @@ cdef class PooledBackend(Backend):
                 "its arrays are computed on" + (
                     f"; ndx.use({self.device!r}, fallback='host') falls back to memory "
                     "of the host that it can address" if self.device_number else ""))
+        if options.evict is not None:
+            if self.device_number or options.evict.device_number:
+                raise ValueError(
+                    f"evict={options.evict!r} of {self.name!r}: only arrays of the "
+                    "host can leave, to other memory of the host; a device's would be "
+                    "where it can't compute")
+            self.evictor = _pressure.new_evictor(self, options.evict)
         self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=options.pool, limit=options.limit,
                          initial=options.initial, cutoff=options.round_below)
@@ -491,6 +504,10 @@ cdef class PooledBackend(Backend):
             released = pool_shrink(self.pool, nbytes, kept)
         return released
 
+    def _evict(self, size_t nbytes):
+        """Let arrays of so many bytes leave, if they can; return the bytes."""
+        return 0 if self.evictor is None else self.evictor.make_room(nbytes)
+
     def _missing_nbytes(self, size_t nbytes):
         """Return how many bytes must go back before the limit allows so many more."""
         cdef size_t wanted = ndx_load_size(&self.pool.counters.reserved) + nbytes
@@ -521,11 +538,16 @@ cdef class PooledBackend(Backend):
             Arrays of at most 48 bytes in the host's memory lie in no segment, but in
             the array objects: ``small_count`` and ``small_bytes``
             of them, and ``small_reserved_bytes``, in whole pages, are counted above.
+            With ``evict=``: ``away_bytes``, of arrays that left and are still there;
+            ``evicted_count``, ``evicted_bytes``, ``returned_count``,
+            ``returned_bytes``: since the start.
         """
         cdef dict found = {**Backend.stats(self), **pool_stats(self.pool)}
         arenas = sum([each.nbytes for each in _pressure.idle_arenas(self)])
         found["cached_bytes"] += arenas
         found["idle_arena_bytes"] = arenas
+        if self.evictor is not None:
+            found.update(self.evictor.stats())
         return found
 
     def events(self) -> dict[str, int]:

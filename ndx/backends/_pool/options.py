@@ -14,10 +14,13 @@ from ndx._lib.options import option_error, repr_of_changes
 from ndx._lib.sizes import parse_limit, parse_size
 from ndx.backends.base import Backend, check_whole
 
-__all__ = ["OptionsSignature", "PoolOptions", "options_class"]
+__all__ = ["TAKE_BACKENDS", "OptionsSignature", "PoolOptions", "options_class"]
 
 KINDS = ("split", "round", "naive", "unpooled", "arena")
 USUAL_CUTOFF = 24
+
+# Options whose values are backends, which users may give by their names.
+TAKE_BACKENDS = ("fallback", "evict")
 
 
 # The decorator of all classes of options, whose `__repr__` is that of the first.
@@ -42,6 +45,7 @@ class PoolOptions:
     idle_release: float | None = 30.0
     reserve_fraction: float = 0.0
     fallback: Backend | None = None
+    evict: Backend | None = None
     cutoff: int | None = None
 
     @classmethod
@@ -64,14 +68,17 @@ class PoolOptions:
                 KINDS
             )
             raise ValueError(msg)
-        if self.fallback is not None and not isinstance(self.fallback, Backend):
-            msg = (
-                "fallback must be an ndx.backends.Backend (ndx.use takes its name, "
-                f"too), not {type(self.fallback).__name__}"
-            )
-            raise TypeError(msg)
-        if self.fallback is not None:
-            check_whole(self.fallback)
+        for name in TAKE_BACKENDS:
+            other = getattr(self, name)
+            if other is None:
+                continue
+            if not isinstance(other, Backend):
+                msg = (
+                    f"{name} must be an ndx.backends.Backend (ndx.use takes its name, "
+                    f"too), not {type(other).__name__}"
+                )
+                raise TypeError(msg)
+            check_whole(other)
         self._check_numbers()
 
     def _check_sizes(self):

@@ -11,6 +11,8 @@
 #include <ndx/lock.h>
 
 #define NDX_STRIPES 64
+/* Beside those of blocks: the lock of the queues of evictors, taken after a block's. */
+#define NDX_QUEUES NDX_STRIPES
 
 #define ndx_items(tuple) (((PyTupleObject *)(tuple))->ob_item)
 
@@ -41,12 +43,24 @@
     __atomic_compare_exchange_n(word, &ndx_from, to, 0, __ATOMIC_SEQ_CST, \
                                 __ATOMIC_SEQ_CST); })
 
+/* Count up, unless the count is 0: then who counted down is about to free what it is of. */
+static inline int ndx_up_if_any(Py_ssize_t *count) {
+    Py_ssize_t n = ndx_get(count);
+    while (n > 0) {
+        if (__atomic_compare_exchange_n(count, &n, n + 1, 0, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 typedef struct {
     ndx_lock lock;
     char apart[60];                        /* a cache line each */
 } ndx_stripe;
 
-extern ndx_stripe ndx_stripes[NDX_STRIPES];
+extern ndx_stripe ndx_stripes[NDX_STRIPES + 1];
 
 /* What threads need all the time is kept in shards. Each thread takes the next one. */
 #define NDX_SHARDS 16
@@ -98,6 +112,7 @@ static inline int ndx_shard(void) { return 0; }
 #define ndx_set(word, value) ((void)(*(word) = (value)))
 #define ndx_up(count) (++*(count))
 #define ndx_down(count) (--*(count))
+#define ndx_up_if_any(count) (*(count) > 0 && (++*(count), 1))
 
 #define ndx_swap(word, from, to) (*(word) == (from) && ((*(word) = (to)), 1))
 

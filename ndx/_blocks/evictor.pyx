@@ -1,0 +1,281 @@
+"""Arrays that were not used for longest move to other memory, and back.
+
+Uses cost nothing but for the first after a look: a block is *watched* by a clock that
+never equals its generation, so that the check before its next use takes the slow path,
+which sets the block's own clock again (`block_touch`). A block that is still watched at
+the next look was not used: the CLOCK algorithm (Corbato, 1968), by which operating
+systems choose pages.
+
+A block moves as one that escapes from its workspace does: hidden, and only if nothing
+uses it. Views follow, since they share the block. One that is away is used where it is.
+It comes back at a use (`own_block`) if there is room; or, if it is used several times,
+in exchange for blocks that were not used meanwhile. Where such a swap is regretted, as
+in a loop over more arrays than there is memory for, the next ones wait for longer.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+
+from ndx._blocks.block cimport (
+    AWAY, OWN_RANGE, Block, BlockParent, block_decref, block_hide, block_is_used,
+    block_is_watched, block_lock, block_memory, block_set_free, block_take_memory,
+    block_unlock, block_watch, link, note_moved, unlink,
+)
+from ndx._lib.free_threading cimport (
+    NDX_QUEUES, ndx_set_clock, ndx_store_byte, ndx_stripe_lock, ndx_stripe_unlock,
+    ndx_up_if_any,
+)
+from ndx._lib.tracing cimport trace, untrace
+from ndx._lib.unraisable cimport report_ignored
+from ndx.backends.base cimport ALLOCATED, Backend, Memory
+
+import weakref
+
+from ndx.backends import _pressure
+
+__all__ = ["Evictor"]
+
+cdef enum:
+    USES = 3                     # of a block that is away, until others make room
+    LOOK_SHIFT = 3               # a look at all blocks is shared by an eighth as many uses
+    MOST_PATIENCE = 4096
+
+# In `Block.index`, beside the uses since it left: it left for another.
+cdef unsigned int SWAPPED = 1 << 30
+
+
+cdef inline bint is_movable(Evictor evictor, Block *block, int holding) noexcept:
+    """Whether only arrays use a block, which has a range of its own."""
+    return block.parent == <PyObject *>evictor and block.holding == holding \
+        and (block.note == NULL or block.note.purged == 0) and not block_is_used(block)
+
+
+# no_gc_clear: blocks, which the collector does not know, need the evictor.
+@cython.no_gc_clear
+@cython.binding(False)
+cdef class Evictor(BlockParent):
+    """Moves arrays of a backend to another one when memory is short.
+
+    Parameters
+    ----------
+    backend : Backend
+        Whose arrays; it keeps the evictor.
+    place : Backend
+        Where they go.
+    """
+
+    def __cinit__(self, Backend backend not None, Backend place not None):
+        self.home = weakref.ref(backend)
+        self.place = place
+        self.at_home.next = self.at_home.prev = &self.at_home
+        self.away.next = self.away.prev = &self.away
+        self.patience = 1
+
+    def stats(self):
+        """Return what has moved, as a dict of bytes and counts."""
+        return {"away_bytes": self.away_bytes,
+                "evicted_count": self.evicted_count,
+                "evicted_bytes": self.evicted_bytes,
+                "returned_count": self.returned_count,
+                "returned_bytes": self.returned_bytes}
+
+    def make_room(self, size_t nbytes):
+        """Let blocks of so many bytes leave, if they can; return the bytes."""
+        return self.evict(nbytes, False)
+
+    cdef void admit(self, Block *block) noexcept:
+        Py_INCREF(self)
+        block.parent = <PyObject *>self
+        ndx_stripe_lock(NDX_QUEUES)
+        link(&self.at_home, block)
+        self.count += 1
+        ndx_stripe_unlock(NDX_QUEUES)
+
+    cdef void block_freed(self, Block *block) noexcept:
+        ndx_stripe_lock(NDX_QUEUES)
+        unlink(block)
+        if block.holding == AWAY:
+            self.away_bytes -= block.nbytes
+        else:
+            self.count -= 1
+        ndx_stripe_unlock(NDX_QUEUES)
+
+    cdef void block_wanted(self, Block *block) noexcept:
+        try:
+            self.bring_back(block)
+        except MemoryError:
+            # Then it stays where it is.
+            pass
+        except BaseException as error:
+            report_ignored(self, error)
+
+    # -------------------------------------------------------------------- leaving
+
+    cdef size_t evict(self, size_t nbytes, bint swaps) except? -1:
+        """Let blocks of `nbytes` leave, the coldest first; return the bytes.
+
+        A block that was used since the last look gets a second chance; if it is to be
+        swapped for another, it stays.
+        """
+        cdef size_t left = self.count * (1 if swaps else 2)
+        cdef size_t evicted = 0
+        cdef Memory memory
+        cdef Block *block
+        while evicted < nbytes:
+            block = self.coldest(&left, swaps)
+            if block == NULL:
+                break
+            try:
+                if self.place.allocate(block.nbytes, False, &memory) != ALLOCATED:
+                    break
+                if self.move(block, &memory, self.place, True, SWAPPED if swaps else 0):
+                    evicted += block.nbytes
+            finally:
+                block_decref(block)
+        return evicted
+
+    cdef Block *coldest(self, size_t *left, bint swaps) noexcept:
+        """Return a block that was not used since the last look, with a reference.
+
+        NULL: there is none among the next `left` blocks.
+        """
+        cdef Block *block = NULL
+        ndx_stripe_lock(NDX_QUEUES)
+        while left[0] and self.at_home.next != &self.at_home:
+            left[0] -= 1
+            block = self.at_home.next
+            unlink(block)
+            link(&self.at_home, block)
+            if block_is_watched(block) and not block_is_used(block) \
+                    and ndx_up_if_any(&block.refs):
+                break
+            if not swaps:
+                block_watch(block)
+            block = NULL
+        ndx_stripe_unlock(NDX_QUEUES)
+        return block
+
+    # ---------------------------------------------------------------- coming back
+
+    cdef int bring_back(self, Block *block) except -1:
+        """Move a block that is about to be used back, if that pays."""
+        cdef Backend home = self.home()
+        cdef Memory memory
+        cdef size_t missing
+        if home is None or block_is_used(block):
+            return 0
+        missing = _pressure.missing_for(home, block.nbytes)
+        if missing and not (self.may_swap(block, missing)
+                            and self.evict(missing, True) >= missing):
+            return 0
+        if home.allocate(block.nbytes, False, &memory) == ALLOCATED:
+            self.move(block, &memory, home, False, 0)
+        return 0
+
+    cdef bint may_swap(self, Block *block, size_t missing) except -1:
+        """Whether a block that is used has the better claim to memory than others."""
+        self.uses += 1
+        self.unseen += 1
+        if block.index & SWAPPED:
+            block.index = 0
+            self.regretted = True
+        block.index += 1
+        if block.index >= USES and self.uses >= self.patience:
+            if self.regretted:
+                self.patience = min(2 * self.patience, <size_t>MOST_PATIENCE)
+            else:
+                self.patience -= self.patience >> 1
+            self.regretted = False
+            self.uses = 0
+            if self.unused_bytes(missing) >= missing:
+                return True
+        if self.unseen > max(self.count >> LOOK_SHIFT, self.patience):
+            self.look()
+        return False
+
+    cdef void look(self) noexcept:
+        """Watch all blocks at home, those used since the last look behind the others."""
+        cdef Block *block
+        cdef Block *after
+        cdef size_t left
+        ndx_stripe_lock(NDX_QUEUES)
+        self.unseen = 0
+        left = self.count
+        after = self.at_home.next
+        while left:
+            left -= 1
+            block = after
+            after = block.next
+            if block_watch(block):
+                unlink(block)
+                link(&self.at_home, block)
+        ndx_stripe_unlock(NDX_QUEUES)
+
+    cdef size_t unused_bytes(self, size_t enough) noexcept:
+        """Return the bytes of blocks not used since the last look, or those enough."""
+        cdef Block *block
+        cdef size_t found = 0
+        ndx_stripe_lock(NDX_QUEUES)
+        block = self.at_home.next
+        while block != &self.at_home and found < enough:
+            if block_is_watched(block) and not block_is_used(block):
+                found += block.nbytes
+            block = block.next
+        ndx_stripe_unlock(NDX_QUEUES)
+        return found
+
+    # --------------------------------------------------------------------- moving
+
+    cdef bint move(self, Block *block, const Memory *memory, Backend to, bint leaves,
+                   unsigned int index) noexcept:
+        """Move a block to memory of a backend, which takes that back if it can't."""
+        cdef Memory before = memory[0]
+        cdef PyObject *backend = <PyObject *>to
+        cdef const uint64_t *now
+        cdef bint moved
+        trace(memory.ptr, block.nbytes)
+        Py_INCREF(to)
+        block_lock(block)
+        block_watch(block)
+        moved = block_is_watched(block)
+        now = block_hide(block)
+        moved = moved and is_movable(self, block, OWN_RANGE if leaves else AWAY)
+        if moved:
+            memcpy(memory.ptr, block.ptr, block.nbytes)
+            before = block_memory(block)
+            backend = block.backend
+            block_take_memory(block, memory)
+            block.backend = <PyObject *>to
+            block.index = index
+            ndx_stripe_lock(NDX_QUEUES)
+            unlink(block)
+            if leaves:
+                ndx_store_byte(&block.holding, AWAY)
+                link(&self.away, block)
+                self.count -= 1
+                self.away_bytes += block.nbytes
+                self.evicted_count += 1
+                self.evicted_bytes += block.nbytes
+            else:
+                link(&self.at_home, block)
+                self.count += 1
+                self.away_bytes -= block.nbytes
+                self.returned_count += 1
+                self.returned_bytes += block.nbytes
+            ndx_stripe_unlock(NDX_QUEUES)
+            block_set_free(block)
+        else:
+            ndx_set_clock(&block.now, now)
+        block_unlock(block)
+        untrace(before.ptr)
+        (<Backend>backend).release(&before)
+        Py_DECREF(<object>backend)
+        if moved:
+            note_moved(block)
+        return moved
+
+
+_pressure.set_evictor(Evictor)
