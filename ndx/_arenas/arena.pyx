@@ -616,7 +616,7 @@ cdef class Arena(Watcher):
             Py_INCREF(<object>moves[i].backend)
             block.backend = moves[i].backend
             block_set_free(block)
-            block_admit(block)
+            block_admit(block, <Backend>block.backend)
             self.counts.escaped_count += 1
             self.counts.escaped_bytes += block.nbytes
             block_unlock(block)

@@ -84,7 +84,7 @@ cdef int hold(Operands *operands) except -1:
     """Pin the arrays until `let_go`, and locate them."""
     cdef int i
     for i in range(operands.count):
-        # An operand that comes back (`own_block`) takes the place of none of the others.
+        # One that comes back (`own_block`) takes the place of none of the others.
         if operands.arrays[i] != NULL:
             block_is_live((<BaseArray>operands.arrays[i]).block)
     for i in range(operands.count):

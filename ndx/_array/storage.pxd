@@ -91,7 +91,7 @@ cdef object numpy_view(BaseArray x)
 cdef object transient_view(BaseArray x)
 cdef BaseArray from_numpy(object array)
 cdef BaseArray from_kept(object array, object keeper)
-cdef BaseArray adopt_numpy(object array)
+cdef BaseArray adopt_numpy(object array, object owner)
 cdef object require_writeable(BaseArray x)
 
 cdef inline bint is_array(object x) noexcept:

@@ -16,8 +16,8 @@ from ndx._blocks.block cimport (
     AWAY, IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
     block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
-    block_origin, block_part, block_pin, block_unpin, block_wait_for_device, block_want, block_wrap,
-    export_free, export_new,
+    block_origin, block_part, block_pin, block_unpin, block_wait_for_device, block_want,
+    block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block, allocate_on
 from ndx._files.mapping cimport MappedFile, is_lost, mapping_name
@@ -758,9 +758,10 @@ cdef object keeper_of(object array):
     return array
 
 
-cdef BaseArray adopt_numpy(object array):
+cdef BaseArray adopt_numpy(object array, object owner):
     """Return an array over a NumPy result whose data came from ndx's allocator.
 
+    `owner` is the result, or the array that it is a view of, which frees the data.
     The array carries the generation of the current workspace, as every new array.
     """
     cdef cnp.ndarray source = array
@@ -768,5 +769,5 @@ cdef BaseArray adopt_numpy(object array):
     if x is None:
         raise TypeError(f"{source.dtype} is not a dtype of the array API")
     x.block = adopt_block(<char *>cnp.PyArray_DATA(source),
-                          cnp.PyArray_NBYTES(source), array)
+                          cnp.PyArray_NBYTES(source), owner)
     return x

@@ -111,7 +111,7 @@ cdef Block *block_of_cell(const char *elements, size_t nbytes,
                           PyObject *backend) except NULL
 cdef bint block_watch(Block *block) noexcept
 cdef bint block_is_watched(const Block *block) noexcept
-cdef void block_admit(Block *block) noexcept
+cdef void block_admit(Block *block, Backend backend) noexcept
 cdef void block_want(Block *block) noexcept
 cdef void block_leave(Block *block, char *ptr, size_t nbytes) noexcept
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,

@@ -18,8 +18,8 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._lib.free_threading cimport (
-    NDX_FREE_THREADED, ndx_swap_clock, ndx_get_clock, ndx_get_int, ndx_set_byte, ndx_set_clock,
-    ndx_set_time, ndx_store_byte,
+    NDX_FREE_THREADED, ndx_get_clock, ndx_get_int, ndx_set_byte, ndx_set_clock,
+    ndx_set_time, ndx_store_byte, ndx_swap_clock,
 )
 from ndx._lib.tracing cimport DOMAIN, trace, untrace
 from ndx.backends._relief cimport relieve
@@ -211,13 +211,12 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
         block_set_device(block, (<Backend>server).device_number)
     elif nbytes:
         trace(memory.ptr, nbytes)
-        block_admit(block)
+        block_admit(block, <Backend>server)
     return block
 
 
-cdef void block_admit(Block *block) noexcept:
-    """Let the evictor of a block's backend, if it has one, move the block."""
-    cdef Backend backend = <Backend>block.backend
+cdef void block_admit(Block *block, Backend backend) noexcept:
+    """Let the evictor of a block's backend, if that has one, move the block."""
     if backend.evictor is not None and block.nbytes >= EVICTED_FROM:
         (<BlockParent>backend.evictor).admit(block)
 

@@ -15,12 +15,12 @@ in a loop over more arrays than there is memory for, the next ones wait for long
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    AWAY, OWN_RANGE, Block, BlockParent, block_decref, block_hide, block_is_used,
+    AWAY, Block, BlockParent, block_decref, block_hide, block_is_used,
     block_is_watched, block_lock, block_memory, block_set_free, block_take_memory,
     block_unlock, block_watch, link, note_moved, unlink,
 )
@@ -38,18 +38,22 @@ from ndx.backends import _pressure
 
 __all__ = ["Evictor"]
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject *object) noexcept
+
 cdef enum:
     USES = 3                     # of a block that is away, until others make room
-    LOOK_SHIFT = 3               # a look at all blocks is shared by an eighth as many uses
+    LOOK_SHIFT = 3               # a look at all blocks, once for an eighth as many uses
     MOST_PATIENCE = 4096
 
 # In `Block.index`, beside the uses since it left: it left for another.
 cdef unsigned int SWAPPED = 1 << 30
 
 
-cdef inline bint is_movable(Evictor evictor, Block *block, int holding) noexcept:
-    """Whether only arrays use a block, which has a range of its own."""
-    return block.parent == <PyObject *>evictor and block.holding == holding \
+cdef inline bint is_movable(Evictor evictor, Block *block, bint leaves) noexcept:
+    """Whether only arrays use a block, and it is not yet where it is to go."""
+    return block.parent == <PyObject *>evictor and leaves != (block.holding == AWAY) \
+        and (block.memory_owner == NULL or Py_REFCNT(block.memory_owner) == 1) \
         and (block.note == NULL or block.note.purged == 0) and not block_is_used(block)
 
 
@@ -197,7 +201,7 @@ cdef class Evictor(BlockParent):
         return False
 
     cdef void look(self) noexcept:
-        """Watch all blocks at home, those used since the last look behind the others."""
+        """Watch all blocks at home; those used since the last look go to the end."""
         cdef Block *block
         cdef Block *after
         cdef size_t left
@@ -234,6 +238,7 @@ cdef class Evictor(BlockParent):
         """Move a block to memory of a backend, which takes that back if it can't."""
         cdef Memory before = memory[0]
         cdef PyObject *backend = <PyObject *>to
+        cdef PyObject *memory_owner = NULL
         cdef const uint64_t *now
         cdef bint moved
         trace(memory.ptr, block.nbytes)
@@ -242,11 +247,13 @@ cdef class Evictor(BlockParent):
         block_watch(block)
         moved = block_is_watched(block)
         now = block_hide(block)
-        moved = moved and is_movable(self, block, OWN_RANGE if leaves else AWAY)
+        moved = moved and is_movable(self, block, leaves)
         if moved:
             memcpy(memory.ptr, block.ptr, block.nbytes)
             before = block_memory(block)
             backend = block.backend
+            memory_owner = block.memory_owner
+            block.memory_owner = NULL
             block_take_memory(block, memory)
             block.backend = <PyObject *>to
             block.index = index
@@ -270,9 +277,11 @@ cdef class Evictor(BlockParent):
         else:
             ndx_set_clock(&block.now, now)
         block_unlock(block)
-        untrace(before.ptr)
-        (<Backend>backend).release(&before)
-        Py_DECREF(<object>backend)
+        if before.ptr != NULL:
+            untrace(before.ptr)
+            (<Backend>backend).release(&before)
+        Py_XDECREF(backend)
+        Py_XDECREF(memory_owner)
         if moved:
             note_moved(block)
         return moved

@@ -490,7 +490,7 @@ cdef BaseArray adopt_result(object array, object base):
         x = from_numpy(array)
         if x is not None:
             return copy(x)
-    x = adopt_numpy(array)
+    x = adopt_numpy(array, base)
     if x.block.memory_owner == NULL:
         announce_array(x)
         require_intact_file(x)

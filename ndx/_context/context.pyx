@@ -7,7 +7,9 @@ from cpython.object cimport PyObject
 import os
 
 from ndx._arenas.arena cimport Arena
-from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
+from ndx._blocks.block cimport (
+    Block, block_admit, block_decref, block_new, block_wrap,
+)
 from ndx._lib.free_threading cimport (
     ndx_get_object, ndx_keep_for_ever, ndx_replace,
 )
@@ -204,6 +206,8 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object memory_owner) except NU
     """Return a block over memory of ndx that the object `memory_owner` frees."""
     cdef Arena arena = arena_of(top_context())
     cdef Block *block = block_wrap(ptr, nbytes, False, memory_owner)
+    if arena is None:
+        block_admit(block, backend_of(top_context()))
     if arena is not None:
         try:
             arena.adopt(block)

@@ -153,6 +153,18 @@ def test_small_arrays_and_those_of_workspaces_stay_until_they_escape():
         assert int(escaped[512 * KIB - 1]) == 2
 
 
+def test_results_of_numpy_leave_too():
+    backend = evicting()
+    with ndx.use(backend):
+        arrays = [np.kron(filled(i, KIB), filled(1, KIB)) for i in range(8)]
+        assert [type(each) for each in arrays] == 8 * [ndx.NDArray]
+        assert homes(backend, arrays).count(False) >= 4
+    assert [int(each[MIB - 1]) for each in arrays] == list(range(8))
+    assert backend.stats()["away_bytes"] >= 4 * MIB
+    del arrays
+    assert backend.stats()["allocated_bytes"] == backend.stats()["away_bytes"] == 0
+
+
 def test_nothing_can_leave():
     backend = evicting()
     with ndx.use(backend):
