@@ -50,6 +50,7 @@ cdef extern from "ndx/lock.h" nogil:
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
+    size_t ndx_round_down(size_t nbytes, size_t step)
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -558,9 +559,12 @@ cdef class Pool(PoolStore):
         """Reserve address space for a new segment, without memory so far."""
         cdef void *ptr = NULL
         cdef void *cookie = NULL
-        cdef size_t least = ndx_round_up(need, HUGE)
+        # Whole pages, since the last cold block of a segment ends with one, too.
+        cdef size_t step = max(<size_t>HUGE, self.source.granularity)
+        cdef size_t least = ndx_round_up(need, step)
         cdef size_t extent = space_share(self.source.extent)
-        cdef size_t nbytes = max(extent >> (4 if small else 0), least)
+        cdef size_t nbytes = max(
+            ndx_round_down(extent >> (4 if small else 0), step), least)
         cdef int status
         if least > extent >> 2 and least < self.most:
             # Blocks larger than an extent get room to grow, too.
@@ -571,7 +575,7 @@ cdef class Pool(PoolStore):
                 break
             if status < 0 or nbytes == least:
                 return status
-            nbytes = max(least, ndx_round_up(nbytes >> 2, HUGE))
+            nbytes = max(least, ndx_round_up(nbytes >> 2, step))
         status = self.add_segment(ptr, nbytes, cookie, small, slot, True)
         if status != ALLOCATED:
             self.source.release(ptr, nbytes, cookie)

@@ -7,7 +7,16 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers.pools import MAKERS, MIB, STREAMLESS, check, device, plain_device, take
+from helpers.pools import (
+    MAKERS,
+    MIB,
+    STREAMLESS,
+    check,
+    device,
+    host,
+    plain_device,
+    take,
+)
 
 import ndx
 from ndx.backends import Buffer
@@ -218,3 +227,13 @@ def test_what_upstream_refuses_is_not_counted(make):
         assert limited.stats()["allocated_bytes"] == 8000
         del x
     assert limited.stats()["allocated_bytes"] == 0
+
+
+def test_the_address_space_of_many_pools_is_whole_pages():
+    """Each of several hundred reserves less, down to no fraction of a page."""
+    pools = [host() for _ in range(300)]
+    live = [take(each, MIB) for each in pools]
+    sizes = {segment["total_size"] for each in pools for segment in each.snapshot()}
+    assert len(sizes) > 1
+    assert all(size % pools[0].page_nbytes == 0 for size in sizes)
+    assert len(live) == 300
