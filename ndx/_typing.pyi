@@ -185,6 +185,11 @@ class PoolKeywords(TypedDict, total=False):
     evict: str | Backend | None
     cutoff: int | None
 
+class HostKeywords(PoolKeywords, total=False):
+    hugepages: Literal["auto", "always", "never"]
+    lock: bool
+    numa: int | Sequence[int] | str | None
+
 class MmapKeywords(PoolKeywords, total=False):
     directory: str | PathLike[str] | None
     keep_idle: int | str

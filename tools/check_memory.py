@@ -35,6 +35,7 @@ NOGIL = {
     "backends.buffer:Buffer.__cinit__": _POOL,
     "backends.buffer:give_back": _POOL,
     "backends._pool.trim:look_at_all": _POOL,
+    "backends.host:HostBackend.placement": _POOL,
     "backends.pooled:PooledBackend._shrink": _POOL,
     "backends.pooled:PooledBackend.trim": _POOL,
     "backends.pooled:PooledBackend.synchronize": _POOL,

@@ -12,8 +12,10 @@ __all__ = [
     "bound_memory_for_pages",
     "default_directory",
     "file_system_type",
+    "huge_page_size",
     "in_memory_file_system",
     "is_in_shared_memory",
+    "locked_ranges",
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
@@ -21,6 +23,7 @@ __all__ = [
     "physical_memory",
     "read_ahead_of",
     "usable_cores",
+    "why_not_locked",
     "why_refused",
 ]
 
@@ -198,6 +201,57 @@ def why_refused():
     if _read_number(("/proc/sys/vm/overcommit_memory",)) == 2:
         return " (it promises no more than it has: vm.overcommit_memory is 2)"
     return ""
+
+
+def huge_page_size(root="/"):
+    """Return the bytes of a transparent huge page; 0 if the system has none."""
+    folder = os.path.join(root, "sys/kernel/mm/transparent_hugepage")
+    if all("[never]" in line for line in _lines(os.path.join(folder, "enabled"))):
+        return 0
+    return _read_number((os.path.join(folder, "hpage_pmd_size"),)) or 0
+
+
+def locked_ranges(root="/"):
+    """Return the ranges that are locked in memory, as (start, bytes).
+
+    Returns
+    -------
+    list or None
+        None if the system does not tell.
+    """
+    ranges, known, low, high = [], False, 0, 0
+    for line in _lines(os.path.join(root, "proc/self/smaps")):
+        first, *rest = line.split()
+        if first == "VmFlags:":
+            known = True
+            if "lo" in rest:
+                ranges.append((low, high - low))
+        elif not first.endswith(":"):
+            low, high = (int(each, 16) for each in first.split("-"))
+    return ranges if known else None
+
+
+def why_not_locked(error, nbytes, root="/"):
+    """Return why the system refused to lock pages, for error messages.
+
+    Parameters
+    ----------
+    error : int
+        What it answered, as in `errno`.
+    nbytes : int
+        How much was to be locked.
+    """
+    resource = _resource()
+    status = _lines(os.path.join(root, "proc/self/status"))
+    has = sum(1024 * int(line.split()[1]) for line in status if line[:6] == "VmLck:")
+    if resource is not None and hasattr(resource, "RLIMIT_MEMLOCK"):
+        most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+        if most != resource.RLIM_INFINITY and has + nbytes > most:
+            return (
+                f"the process may lock {most} bytes of memory, of which it has locked "
+                f"{has}: raise that limit (ulimit -l)"
+            )
+    return f"the system did not lock the pages: {os.strerror(error)}"
 
 
 def address_space_is_rationed():

@@ -4,8 +4,26 @@ __all__ = ["check_names", "describe", "error_of", "is_of_environment", "read_opt
 
 _PREFIX = "NDX_"
 _OTHERS = ("NDX_BACKEND", "NDX_LIMIT", "NDX_NUM_THREADS", "NDX_OOM_REPORT", "NDX_TRACK")
-_NUMBERS = ("idle_release", "reserve_fraction", "latency")
-_INTEGERS = ("cutoff",)
+
+
+def _or_none(read):
+    return lambda text: None if text == "none" else read(text)
+
+
+# Options that are not taken as they are written: how lower-case text is read, and what
+# it has to be.
+_NUMBER = "a number, nor 'none'"
+_READERS = {
+    "cutoff": (_or_none(int), _NUMBER),
+    "hugepages": (str, "a word"),
+    "idle_release": (_or_none(float), _NUMBER),
+    "latency": (_or_none(float), _NUMBER),
+    "lock": ({"true": True, "1": True, "false": False, "0": False}.__getitem__,
+             "'true' or 'false', 1 or 0"),
+    "numa": (_or_none(str), "a word"),
+    "pool": (str, "a word"),
+    "reserve_fraction": (_or_none(float), _NUMBER),
+}  # fmt: skip
 
 
 def read_options(environment, kind):
@@ -24,14 +42,12 @@ def read_options(environment, kind):
         option = name[len(prefix) :].lower()
         variables[option] = name, text
         options[option] = text
-        if option == "pool":
-            options[option] = text.lower()
-        if option in _NUMBERS or option in _INTEGERS:
-            number = int if option in _INTEGERS else float
+        if option in _READERS:
+            read, what = _READERS[option]
             try:
-                options[option] = None if text.lower() == "none" else number(text)
-            except ValueError:
-                msg = f"{name}={text!r} is not a number, nor 'none'"
+                options[option] = read(text.lower())
+            except (ValueError, KeyError):
+                msg = f"{name}={text!r} is not {what}"
                 raise error_of(msg) from None
     return options, variables
 

@@ -85,7 +85,7 @@ def test_a_class_in_python_has_its_own_signature():
 
     assert inspect.signature(Same) == inspect.signature(HostBackend)
     assert list(inspect.signature(Own).parameters) == ["more"]
-    assert Own(3).options == Same().options == PoolOptions()
+    assert Own(3).options == Same().options == HostBackend._options()
     assert list(inspect.signature(Pool).parameters) == ["nbytes"]
     assert Pool("1MiB").limit == 2**20
 
@@ -109,10 +109,10 @@ def test_a_pool_of_a_source_says_what_it_needs():
 
 
 def test_options_print_what_differs_from_the_default(tmp_path):
-    assert repr(host().options) == "PoolOptions()"
+    assert repr(host().options) == "HostOptions()"
     backend = host(limit="1MiB", pool="round", idle_release=None)
     assert repr(backend.options) == (
-        "PoolOptions(limit=1048576, pool='round', idle_release=None)"
+        "HostOptions(limit=1048576, pool='round', idle_release=None)"
     )
     found = files(directory=tmp_path, keep_idle="1KiB").options
     assert repr(found) == f"MmapOptions(directory={tmp_path!r}, keep_idle='1KiB')"
@@ -154,7 +154,7 @@ def test_options_are_refused_alone_as_in_a_backend(options):
     assert refusal(HostBackend, options) == reason
     if reason is not None:
         return
-    alone, backend = PoolOptions(**options), HostBackend(**options)
+    alone, backend = HostBackend._options(**options), HostBackend(**options)
     assert backend.kind == alone.pool
     assert backend.options.initial == alone.initial
     assert (backend.limit is None) == (alone.limit is None)

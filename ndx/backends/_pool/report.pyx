@@ -210,6 +210,25 @@ cdef list pool_snapshot(Pool pool):
     return segments
 
 
+cdef list pool_ranges(Pool pool):
+    """Return the ranges that a pool holds from its source, as (start, bytes)."""
+    cdef size_t count = 0, i, start = 0, end = 0
+    cdef Entry *entries = copy_entries(pool, &count)
+    cdef list ranges = []
+    for i in range(count):
+        if entries[i].state == COLD:
+            continue
+        if entries[i].address != end:
+            if end > start:
+                ranges.append((start, end - start))
+            start = entries[i].address
+        end = entries[i].address + entries[i].nbytes
+    if end > start:
+        ranges.append((start, end - start))
+    free(entries)
+    return ranges
+
+
 cdef object stream_number(size_t stream):
     return 0 if stream == <size_t>NO_STREAM else stream
 

@@ -15,15 +15,19 @@ static inline int ndx_show(void *ptr, size_t nbytes) {
     (void)ptr; (void)nbytes;
     return 1;
 }
-static inline void *ndx_reserve(size_t nbytes, int whole) {
+static inline void *ndx_reserve_at(size_t nbytes, int whole, size_t step) {
     (void)whole;
-    return _aligned_malloc(nbytes, 4096);
+    return _aligned_malloc(nbytes, step);
+}
+static inline void *ndx_reserve(size_t nbytes, int whole) {
+    return ndx_reserve_at(nbytes, whole, 4096);
 }
 static inline void ndx_unreserve(void *ptr, size_t nbytes) {
     (void)nbytes;
     _aligned_free(ptr);
 }
 static inline void ndx_use_huge_pages(char *start, char *end) { (void)start; (void)end; }
+static inline void ndx_use_small_pages(char *start, char *end) { (void)start; (void)end; }
 static inline int ndx_purge(char *start, char *end) {
     (void)start; (void)end;
     return 0;
@@ -94,6 +98,22 @@ static inline int ndx_show(void *ptr, size_t nbytes) {
 
 static inline void ndx_unreserve(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
 
+/* Like `ndx_reserve`, at a multiple of `step`: a page, or a power of two above it. */
+static inline void *ndx_reserve_at(size_t nbytes, int whole, size_t step) {
+    char *ptr = (char *)ndx_reserve(nbytes, whole);
+    size_t page, before;
+    if (ptr == NULL || ((uintptr_t)ptr & (step - 1)) == 0) { return ptr; }
+    ndx_unreserve(ptr, nbytes);
+    page = ndx_page_size();
+    nbytes = (nbytes + page - 1) & ~(page - 1);
+    ptr = (char *)ndx_reserve(nbytes + step, whole);
+    if (ptr == NULL) { return NULL; }
+    before = (size_t)(-(uintptr_t)ptr & (step - 1));
+    if (before) { ndx_unreserve(ptr, before); }
+    if (before < step) { ndx_unreserve(ptr + before + nbytes, step - before); }
+    return ptr + before;
+}
+
 /* Let the system use huge pages where they lie wholly in [start, end). */
 static inline void ndx_use_huge_pages(char *start, char *end) {
 #if defined(MADV_HUGEPAGE)
@@ -105,15 +125,22 @@ static inline void ndx_use_huge_pages(char *start, char *end) {
 #endif
 }
 
+/* Keep huge pages out of a range of whole pages. */
+static inline void ndx_use_small_pages(char *start, char *end) {
+#if defined(MADV_NOHUGEPAGE)
+    madvise(start, (size_t)(end - start), MADV_NOHUGEPAGE);
+#else
+    (void)start; (void)end;
+#endif
+}
+
 /* Give whole pages back to the system; return whether that succeeded. Their content is
  * lost: anonymous memory reads as zeros afterwards. */
 static inline int ndx_purge(char *start, char *end) {
     size_t nbytes = (size_t)(end - start);
 #if defined(__linux__)
-#if defined(MADV_NOHUGEPAGE)
     /* Otherwise one access would allocate a whole huge page again. */
-    if (nbytes >= NDX_HUGE_PAGE) { madvise(start, nbytes, MADV_NOHUGEPAGE); }
-#endif
+    if (nbytes >= NDX_HUGE_PAGE) { ndx_use_small_pages(start, end); }
     return madvise(start, nbytes, MADV_DONTNEED) == 0;
 #else
     /* On other systems MADV_DONTNEED keeps the content, and MADV_FREE may keep it. */
