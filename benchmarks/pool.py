@@ -5,6 +5,7 @@
 The first table is peak reserved / peak requested; lower is better, 1 is perfect. The
 second is the time of one allocation and release in C, against glibc's malloc and
 free, and of filled arrays against NumPy's: medians of neighbouring batches' ratios.
+The third is what the options of the host's pages cost and give.
 """
 
 import argparse
@@ -153,14 +154,61 @@ def times():
     return missed + (ratio > 0.5)
 
 
+PLACEMENTS = (
+    {"hugepages": "never"},
+    {},
+    {"hugepages": "always"},
+    {"lock": True, "hugepages": "never"},
+    {"lock": True},
+)
+
+
+def pages():
+    """Print the times of 256 MiB of new memory, by how its pages are placed."""
+    places = ndx.asarray(np.random.default_rng(0).integers(0, 2**28, 2**20))
+    rounds = [[pages_once(options, places) for options in PLACEMENTS] for _ in range(7)]
+    names = ("taken", "written", "2**20 reads", "1024 arrays")
+    print(
+        f"\n{'256 MiB of new memory, in ms':<34}" + "".join(f"{n:>13}" for n in names)
+    )
+    for options, *found in zip(PLACEMENTS, *rounds, strict=True):
+        name = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        times = [1000 * median(column) for column in zip(*found, strict=True)]
+        print(f"{name or 'default':<34}" + "".join(f"{each:>13.1f}" for each in times))
+
+
+def pages_once(options, places):
+    """Return the seconds to take one array, to write to it, to read bytes at random.
+
+    And to take, and write to, as much in arrays of 256 KiB.
+    """
+    backend = HostBackend(**options)
+    marks = [time.perf_counter()]
+    with ndx.use(backend):
+        x = ndx.empty(2**28, dtype="uint8")
+        marks.append(time.perf_counter())
+        x[...] = 1
+        marks.append(time.perf_counter())
+        ndx.take(x, places)
+        marks.append(time.perf_counter())
+        del x
+        backend.trim()
+        start = time.perf_counter()
+        kept = [ndx.ones(2**18, dtype="uint8") for _ in range(2**10)]
+        more = time.perf_counter() - start
+    assert len(kept) == 2**10
+    return [*np.diff(marks), more]
+
+
 def main():
-    """Print both tables; return the exit code."""
+    """Print the tables; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument(
         "--check", action="store_true", help="fail if a target is missed"
     )
     args = parser.parse_args()
     bad = table() + times()
+    pages()
     return int(args.check and bad > 0)
 
 
