@@ -6,7 +6,7 @@ size, that they are locked in memory, and of which NUMA nodes they are.
 """
 
 cimport cython
-from libc.errno cimport ENOSYS
+from libc.errno cimport ENOMEM, ENOSYS
 from libc.string cimport memset
 
 from ndx._lib.unraisable cimport Refusals
@@ -189,7 +189,9 @@ cdef int refuse(HostSource self, int error, size_t to_lock) noexcept nogil:
     """
     with gil:
         try:
-            self.refusals.keep(reason_for(self, error, to_lock) if error else None)
+            self.refusals.take()
+            if error:
+                self.refusals.keep(reason_for(self, error, to_lock))
         except MemoryError:
             # There is none to say so either.
             pass
@@ -237,10 +239,10 @@ cdef int choose_nodes(Policy *policy, object numa) except -1:
     if not error:
         # One page tells whether the system takes the policy.
         page = ndx_reserve_at(ndx_page_size(), False, ndx_page_size())
-        if page == NULL:
-            raise MemoryError("no address space for one page")
-        error = ndx_set_policy(page, ndx_page_size(), policy)
-        ndx_unreserve(page, ndx_page_size())
+        error = ENOMEM
+        if page != NULL:
+            error = ndx_set_policy(page, ndx_page_size(), policy)
+            ndx_unreserve(page, ndx_page_size())
     if error:
         raise OSError(
             error, f"{os.strerror(error)}: the system takes no numa={numa!r}: it has "
@@ -318,10 +320,10 @@ cdef class HostBackend(PooledBackend):
         refused. A forked child has none of its parent's locks.
     numa : int, list of int, 'interleave' or 'local', optional
         The NUMA nodes whose memory the pool has: one, several (``interleave``: all,
-        page by page in turn), or that of the CPU which first writes to a page (``local``).
-        None: as the system, or ``numactl``, says. Named nodes are strict: where they
-        are full, the system gives no memory of others, and may end the process; set a
-        limit.
+        page by page in turn), or that of the CPU which first writes to a page
+        (``local``). None: as the system, or ``numactl``, says. Named nodes are strict:
+        where they are full, the system gives no memory of others, and may end the
+        process; set a limit.
     pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`.
 

@@ -4,15 +4,18 @@ Limits and refusals are of processes of their own: the tests may run as root, wh
 limit on locks binds.
 """
 
+import functools
 import platform
 import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.commands import finish, run_python, start
 from helpers.examples import examples
 from helpers.pools import check, take
+from helpers.threads import running
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +43,7 @@ def refusal(**options):
 def can_lock():
     backend = HostBackend(lock=True)
     try:
-        take(backend, 64 * MIB)
+        take(backend, 256 * MIB)
     except ndx.OutOfMemoryError:
         return False
     return True
@@ -274,6 +277,45 @@ def test_arenas_of_workspaces_are_locked():
                 found = backend.placement()["locked_bytes"]
                 assert found == backend.stats()["reserved_bytes"] >= 4 * MIB
         workspace.destroy()
+    backend.trim()
+    assert backend.placement()["locked_bytes"] == 0
+
+
+@needs_locks
+def test_numpys_arrays_are_locked_and_go_back():
+    with ndx.use("host", lock=True, numpy=True) as backend:
+        for _ in range(8):
+            x = np.ones(2**27, dtype="uint8")
+            assert backend.placement()["locked_bytes"] >= x.nbytes
+            assert (
+                backend.placement()["locked_bytes"] == backend.stats()["reserved_bytes"]
+            )
+            del x
+    backend.trim()
+    assert backend.placement()["locked_bytes"] == 0
+
+
+@needs_huge
+@needs_locks
+@pytest.mark.threads
+@pytest.mark.parametrize("hugepages", ["always", "never"])
+def test_threads_lock_and_unlock_at_once(hugepages):
+    backend = HostBackend(lock=True, hugepages=hugepages, limit="64MiB")
+
+    def work(number):
+        for turn in range(20):
+            x = take(backend, 100_000 + 500_000 * ((turn + number) % 4))
+            memoryview(x)[-1:] = bytes([number])
+            if turn % 3 == 0:
+                backend.trim()
+                backend.placement()
+            assert bytes(memoryview(x)[-1:]) == bytes([number])
+            x.release()
+
+    with running(*[functools.partial(work, number) for number in range(4)]):
+        pass
+    check(backend)
+    assert backend.placement()["locked_bytes"] == backend.stats()["reserved_bytes"]
     backend.trim()
     assert backend.placement()["locked_bytes"] == 0
 
