@@ -35,9 +35,12 @@ from ndx.memory._counters import (
     stats,
     trim,
 )
+from ndx.memory._estimate import Estimate, Maker, estimate
 from ndx.memory._events import Event
+from ndx.memory._fit import Fit, Run, fit
 from ndx.memory._limits import headroom, limit, limits, reserve, set_limit, set_limits
 from ndx.memory._live import Live, LiveMemory, live, track
+from ndx.memory._peak_model import PeakLine, PeakModel
 from ndx.memory._prometheus import prometheus
 from ndx.memory._recipes import BackendRecipe
 from ndx.memory._report import report, report_to
@@ -49,14 +52,20 @@ __all__ = [
     "TRACEMALLOC_DOMAIN",
     "Adaptor",
     "BackendRecipe",
+    "Estimate",
     "Event",
     "FailureCallbackAdaptor",
     "LimitingAdaptor",
+    "Fit",
     "Live",
     "LiveMemory",
     "LoggingAdaptor",
+    "Maker",
     "MemoryInfo",
+    "PeakLine",
+    "PeakModel",
     "ProcessInfo",
+    "Run",
     "Statistics",
     "Trace",
     "TrackingAdaptor",
@@ -66,7 +75,9 @@ __all__ = [
     "default_workspace_config",
     "destroy_all",
     "empty_cache",
+    "estimate",
     "explain_error",
+    "fit",
     "gc_window",
     "headroom",
     "info",

@@ -3,7 +3,15 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-__all__ = ["BIRTH", "DEATH", "Event", "list_events", "read_log"]
+__all__ = [
+    "BIRTH",
+    "DEATH",
+    "Event",
+    "births_on",
+    "list_events",
+    "number_on",
+    "read_log",
+]
 
 # As in _recording/recorder.pxd and _blocks/block.pxd.
 (
@@ -175,6 +183,26 @@ def read_log(recorder):
         "phases": phases,
         "memory": memory,
     }
+
+
+def number_on(recorder, backend):
+    """Return the number of a backend in a recording; None: it is in no event."""
+    for number, (reference, _, _) in enumerate(recorder.backends):
+        if reference() is backend:
+            return number
+    return None
+
+
+def births_on(recorder, backend):
+    """Return, for each birth on a backend, what that has lent then, and the maker."""
+    wanted = number_on(recorder, backend)
+    makers = [recorder.lines[stack[0]] if stack else None for stack in recorder.stacks]
+    found = []
+    for row in recorder.log.rows():
+        kind, _, _, _, _, _, allocated, _, _, number, _, stack, *_ = row
+        if kind == BIRTH and number == wanted:
+            found.append((allocated, None if stack < 0 else makers[stack]))
+    return found
 
 
 def _segments(backends):

@@ -65,6 +65,17 @@ def maker_of(data, array):
     return data["lines"][lines[0]] if lines else "an unknown line"
 
 
+def only_on(data, backend):
+    """Return the trace with the arrays of one backend, by its number, alone."""
+    columns = data["arrays"]
+    chosen = [i for i, each in enumerate(columns["backend"]) if each == backend]
+    return data | {
+        "arrays": {
+            name: [column[i] for i in chosen] for name, column in columns.items()
+        }
+    }
+
+
 def makers_at_peak(data):
     """Return (bytes, number of arrays, line) for each maker, largest first."""
     time, _ = peak_of(data)
@@ -112,6 +123,16 @@ def phase_peaks(data):
         entry[1] = max(entry[1], before, *within)
         entry[2] = max(entry[2], (within[-1] if within else before) - before)
     return [(data["phase_names"][name], *entry) for name, entry in found.items()]
+
+
+def scope_peaks(data):
+    """Return what `phase_peaks` does, for the scopes of workspaces."""
+    names = [each["name"] for each in data["workspaces"]]
+    scopes = data["scopes"]
+    numbers = [names.index(names[each]) for each in scopes["workspace"]]
+    phases = {name: scopes[name] for name in ("begin", "end")}
+    phases |= {"name": numbers, "thread": scopes["thread"]}
+    return phase_peaks(data | {"phase_names": names, "phases": phases})
 
 
 def summary_text(data, most):
