@@ -8,6 +8,9 @@ They run in a child process, so that a crash is a finding like any other. A fail
 program is run again alone, in processes of its own, with fewer and fewer steps. The
 least program is printed as a script and kept in a corpus, which the tests replay.
 
+With ``--evict`` all arrays that can move do so at each allocation of the host's memory:
+to a file, and back at their next use.
+
 With ``--share`` the threads share arrays, scopes, backends and recordings instead
 (`fuzzing.sharing`): what happens then depends on time, and is not run again.
 """
@@ -30,9 +33,11 @@ from pathlib import Path
 
 import numpy as np
 from fuzzing.programs import (
+    EVICTS,
     LENGTH,
     OF_PARENT,
     Report,
+    let_arrays_move,
     live_ranges,
     make_program,
     make_shared,
@@ -56,6 +61,7 @@ def parse(arguments):
     parser.add_argument("--steps", type=int, default=100_000, help="in all threads")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--share", action="store_true", help="what the threads use")
+    parser.add_argument("--evict", action="store_true", help="move arrays all the time")
     parser.add_argument("--seed", type=int, help="default: a new one, which is printed")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where findings go")
     parser.add_argument("--findings", type=int, default=1, help="stop after so many")
@@ -165,6 +171,7 @@ class Worker(threading.Thread):
 
 def run_child(options):
     """Run programs in threads; write a failure to a file."""
+    let_arrays_move()
     sys.setswitchinterval(1e-4)
     # Collections are faster without the existing objects.
     gc.freeze()
@@ -210,6 +217,7 @@ def run_parent(options, bar):
                     *("--threads", str(options.threads)),
                     *("--steps", str(left), "--first", str(first)),
                     *["--share"] * options.share,
+                    *["--evict"] * options.evict,
                 ],
                 env={**os.environ, "NDX_MMAP_DIRECTORY": folder, OF_PARENT: memory},
                 stderr=subprocess.PIPE,
@@ -285,6 +293,7 @@ def finish(options, program, every):
 
 def play(program, folder, **options):
     """Run a program in a thread, beside shared arrays; return its `Report` or None."""
+    let_arrays_move()
     found = []
 
     def run(shared):
@@ -304,6 +313,10 @@ def play(program, folder, **options):
 def main(arguments=None):
     """Run as the command line says; return the exit status."""
     options = parse(arguments)
+    if options.evict and EVICTS not in os.environ:
+        # ndx reads it when it is imported.
+        os.environ[EVICTS] = "mmap"
+        os.execv(sys.executable, [sys.executable, *sys.argv])
     if options.child is not None:
         return run_child(options)
     if options.seed is None:

@@ -90,7 +90,9 @@ cdef char[128] nothing
 
 cdef enum:
     IDLE = 4096                  # records of each kind that are kept for reuse
-    EVICTED_FROM = 65536         # bytes from which on blocks are worth to be moved
+
+# Bytes from which on blocks are worth to be moved by an evictor.
+cdef size_t evicted_from = 65536
 
 # Records come from CPython's allocator of small objects, which gives memory back.
 cdef Block *idle_blocks = NULL       # linked by `cookie`
@@ -217,8 +219,15 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
 
 cdef void block_admit(Block *block, Backend backend) noexcept:
     """Let the evictor of a block's backend, if that has one, move the block."""
-    if backend.evictor is not None and block.nbytes >= EVICTED_FROM:
+    if backend.evictor is not None and block.nbytes >= evicted_from:
         (<BlockParent>backend.evictor).admit(block)
+
+
+def set_evicted_from(size_t nbytes):
+    """Let evictors move blocks of so many bytes or more; for tests."""
+    global evicted_from
+    before, evicted_from = evicted_from, nbytes
+    return before
 
 
 cdef void block_want(Block *block) noexcept:

@@ -67,7 +67,7 @@ def _like(backend: BackendLike | None, limit: int | None) -> Backend:
         raise TypeError(msg) from None
     options = {**recipe.options, "limit": limit}
     if hasattr(kind, "options"):
-        options["fallback"] = None
+        options["fallback"] = options["evict"] = None
         if kind.options.pool != "arena":
             options["initial"] = None
     return get(recipe.source, **options)

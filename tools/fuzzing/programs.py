@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import gc
 import os
 import pickle
@@ -11,6 +12,7 @@ import tempfile
 import traceback
 
 import numpy as np
+from ndx._blocks.block import set_evicted_from
 
 import ndx
 from fuzzing.escapes import Escapes
@@ -132,6 +134,25 @@ def run_program(
 
 # The variable of the environment that has the folder in memory of a child's parent.
 OF_PARENT = "NDX_FUZZ_FOLDER"
+
+
+# The variable by which the host's arrays may leave for another backend.
+EVICTS = "NDX_HOST_EVICT"
+
+
+@functools.cache
+def let_arrays_move():
+    """Where `EVICTS` is set, let all arrays leave that can, at each allocation."""
+    if EVICTS not in os.environ:
+        return
+    backend = ndx.backends.get("host")
+    set_evicted_from(1)
+
+    def move(action, _nbytes, _address):
+        if action == "allocate":
+            backend._evict(1 << 60)
+
+    backend.add_hook(move)
 
 
 def abandon(player):
