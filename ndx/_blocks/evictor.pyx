@@ -285,6 +285,3 @@ cdef class Evictor(BlockParent):
         if moved:
             note_moved(block)
         return moved
-
-
-_pressure.set_evictor(Evictor)

@@ -19,8 +19,9 @@ from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend, devices
 
 from ndx import backends
-from ndx._blocks import evictor as evictor
+from ndx._blocks.evictor import Evictor
 from ndx._lib.device import device_of, find_device, number_of
+from ndx.backends import _pressure
 from ndx.backends._budget import set_process_limit
 from ndx.backends._environment import error_of, is_of_environment
 from ndx.backends._registry import get, set_environment
@@ -329,6 +330,7 @@ def defaults_from_environment(environment):
         ndx_replace(&default_backend, get("host"))
 
 
+_pressure.set_evictor(Evictor)
 defaults_from_environment(os.environ)
 
 
