@@ -70,6 +70,7 @@ from ndx._lib.device import Device
 from ndx._lib.errors import (
     DeviceError,
     MappedFileError,
+    MemoryDamageError,
     OutOfMemoryError,
     ReadOnlyError,
     StaleArrayError,
@@ -187,6 +188,6 @@ def __getattr__(name):
     return found
 
 
-if _environ.get("NDX_TRACK") or _environ.get("NDX_OOM_REPORT"):
-    # It notes the lines that make arrays, and writes reports, from the first array on.
+if {"NDX_DEBUG_MEMORY", "NDX_OOM_REPORT", "NDX_TRACK"} & _environ.keys():
+    # It notes the lines that make arrays, writes reports, and checks memory at exit.
     _import_module("ndx.memory")

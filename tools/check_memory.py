@@ -28,6 +28,7 @@ NOGIL = {
     "_files.mapping:reserve": _FILE,
     "_files.mapping:make_private": "waits for those that compute on the files",
     "backends.mmap:MmapBackend.freeze": "waits for those that compute on the files",
+    "backends.base:Backend._damage": _POOL,
     "backends.base:Backend.trim": _POOL,
     "backends.base:Backend.stats": _POOL,
     "backends.base:Backend.reset_peak": _POOL,

@@ -43,7 +43,7 @@ CHAPTERS = {
     ],
     "Errors": [
         "StaleArrayError", "WorkspaceError", "OutOfMemoryError", "ReadOnlyError",
-        "DeviceError", "MappedFileError",
+        "DeviceError", "MappedFileError", "MemoryDamageError",
     ],
     "Constants": ["e", "inf", "nan", "newaxis", "pi"],
 }  # fmt: skip

@@ -1,6 +1,7 @@
 from ndx._arenas.counts cimport CycleCounts
 from ndx._arenas.debug cimport Watcher
 from ndx._blocks.block cimport Block, BlockParent
+from ndx._lib.guards cimport Damage
 from ndx._lib.sizing cimport Sizing, ndx_round_up
 from ndx.backends.base cimport Backend, Memory
 
@@ -53,6 +54,7 @@ cdef class Arena(Watcher):
     cdef void begin(self) noexcept
     cdef int finish(self) except -1
     cdef bint has_no_pinned(self) noexcept
+    cdef int find_damage(self, Damage *out, int room) noexcept
     cdef int expire(self, Backend outside) except -1
     cdef int move_out(self, Block **blocks, Py_ssize_t count,
                       Backend outside) except -1

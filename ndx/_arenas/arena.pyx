@@ -15,12 +15,12 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ndx._arenas.counts cimport (
     counts_begin, counts_finish, counts_made, counts_reset, counts_spilled,
 )
-from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
+from ndx._arenas.debug cimport Watcher, check_policies, is_damaged, set_guard
 from ndx._blocks.block cimport (
     Block, BlockParent, Clock, Export, Taken, allocate_memory, block_admit, block_blank,
     block_decref, block_hide, block_is_used, block_lock, block_memory, block_pin,
@@ -32,6 +32,7 @@ from ndx._lib.free_threading cimport (
     NDX_STRIPES, ndx_down_int, ndx_get_count, ndx_get_int, ndx_set_byte, ndx_set_clock,
     ndx_set_time, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_if_any, ndx_up_uint,
 )
+from ndx._lib.guards cimport DEAD_BYTE, GUARD, OFF, Damage, guards
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
 from ndx._lib.unraisable cimport graver, is_interruption, log_warning
@@ -206,7 +207,8 @@ cdef class Arena(Watcher):
         self.sizing = sizing
         self.spilling = Spill(backend, config.spill)
         self.escapes = config.escape == "detach"
-        self.debug = self.guarded = config.debug
+        self.debug = config.debug
+        self.guarded = config.debug or guards.mode != OFF and not backend.device_number
         self.patience = 1
         self.stripe = <unsigned char>(ndx_up_uint(&arenas_made) % NDX_STRIPES)
 
@@ -343,6 +345,21 @@ cdef class Arena(Watcher):
             self.raise_damage()
         return 0
 
+    cdef int find_damage(self, Damage *out, int room) noexcept:
+        """Describe writes behind the blocks of this cycle; return how many.
+
+        The caller owns their origins. Where that is `room`, there may be more.
+        """
+        cdef Block *block
+        cdef int count = 0
+        ndx_stripe_lock(self.stripe)
+        block = self.live.next
+        while self.guarded and block != &self.live and count < room:
+            count += is_damaged(block, out + count)
+            block = block.next
+        ndx_stripe_unlock(self.stripe)
+        return count
+
     cdef void let_go(self, Block *block) noexcept:
         """Poison an unlinked block of this cycle, which then has no arena."""
         self.clear(block)
@@ -355,7 +372,7 @@ cdef class Arena(Watcher):
         if self.guarded:
             self.inspect(block)
             if block.nbytes and block.memory_owner == NULL:
-                fill_dead(block.ptr, block.nbytes)
+                memset(block.ptr, DEAD_BYTE, block.nbytes)
         if self.holds(block) and not block.device:
             ndx_poison(block.ptr, ndx_round_up(block.nbytes, LINE))
 

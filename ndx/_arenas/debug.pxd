@@ -1,20 +1,12 @@
-from cpython.object cimport PyObject
-
 from ndx._blocks.block cimport Block, BlockParent, Clock
+from ndx._lib.guards cimport Damage
 from ndx.backends.base cimport Backend
 
 cdef enum:
-    GUARD = 64               # bytes after each block in debug mode
     MOST_TOLD = 8            # writes beyond the ends of blocks; others are counted
 
-# A write beyond the end of a block, until it is reported.
-cdef struct Damage:
-    size_t nbytes            # of the block
-    PyObject *origin         # of the block: str, strong; or NULL
-    Py_ssize_t at            # first byte behind the end that was written to
-
 cdef void set_guard(char *end) noexcept nogil
-cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil
+cdef bint is_damaged(Block *block, Damage *out) noexcept
 cdef int check_policies(str name, Backend backend, object config, object home) except -1
 
 # The debug mode of an arena.

@@ -5,15 +5,15 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.string cimport memset
 
 from ndx._blocks.block cimport Block, BlockParent, Note, block_note, block_origin
+from ndx._lib.guards cimport (
+    ABORT, BEHIND, GUARD, GUARD_BYTE, WARN, Damage, check_fill, described, guards,
+)
 from ndx.backends.base cimport Backend
 
 from ndx._lib.call_site import current_line
 from ndx._lib.device import find_kind
 from ndx._lib.errors import WorkspaceError
-
-cdef enum:
-    GUARD_BYTE = 0xFD        # behind a block, while it lives
-    DEAD_BYTE = 0xDD         # in reclaimed memory
+from ndx._lib.guards import act
 
 
 cdef void set_guard(char *end) noexcept nogil:
@@ -21,19 +21,22 @@ cdef void set_guard(char *end) noexcept nogil:
     memset(end, GUARD_BYTE, GUARD)
 
 
-cdef Py_ssize_t check_guard(char *end) noexcept nogil:
-    """Return the first guard byte that was written to, and mend it; -1: none was."""
-    cdef Py_ssize_t i
-    for i in range(GUARD):
-        if <unsigned char>end[i] != GUARD_BYTE:
-            set_guard(end)
-            return i
-    return -1
+cdef bint is_damaged(Block *block, Damage *out) noexcept:
+    """Whether something wrote behind a guarded block; the guard is mended.
 
-
-cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
-    """Fill reclaimed memory with a pattern that shows reads of it."""
-    memset(ptr, DEAD_BYTE, nbytes)
+    The caller owns the block's origin.
+    """
+    if block.nbytes == 0 or block.memory_owner != NULL or not check_fill(
+            block.ptr + block.nbytes, GUARD, GUARD_BYTE, out):
+        return False
+    out.address = <size_t>block.ptr
+    out.nbytes = block.nbytes
+    out.first += block.nbytes
+    out.last += block.nbytes
+    out.place = BEHIND
+    out.origin = block_origin(block)
+    Py_XINCREF(out.origin)
+    return True
 
 
 cdef class Watcher(BlockParent):
@@ -54,36 +57,35 @@ cdef class Watcher(BlockParent):
         Damage is only noted: its text is written later. The block is half-way out of
         its arena, and a new object may start the collector, which may free the block.
         """
-        cdef Damage *found
-        cdef Py_ssize_t i
-        if block.nbytes == 0 or block.memory_owner != NULL:
-            return
-        i = check_guard(block.ptr + block.nbytes)
-        if i < 0:
-            return
+        cdef Damage other
         if self.damaged < MOST_TOLD:
-            found = &self.damage[self.damaged]
-            found.nbytes = block.nbytes
-            found.origin = block_origin(block)
-            found.at = i
-            Py_XINCREF(found.origin)
-        self.damaged += 1
+            self.damaged += is_damaged(block, &self.damage[self.damaged])
+        elif is_damaged(block, &other):
+            # A str, which the block has, too: nothing runs.
+            Py_XDECREF(other.origin)
+            self.damaged += 1
 
     cdef int raise_damage(self) except -1:
         """Raise the error that reports, once, the writes beyond the ends of blocks."""
         cdef Damage *found
         cdef Py_ssize_t i
-        cdef list told = []
+        cdef list told = [], damages = []
         try:
             for i in range(min(self.damaged, MOST_TOLD)):
                 found = &self.damage[i]
-                where = "?" if found.origin == NULL else <object>found.origin
-                told.append(f"an array of {found.nbytes} bytes, made at {where}, "
-                            f"at its end + {found.at}")
+                made = "" if found.origin == NULL else \
+                    f"made at {<object>found.origin}, "
+                told.append(f"an array of {found.nbytes} bytes, {made}at its end + "
+                            f"{found.first - found.nbytes}")
+                damages.append(described(
+                    found, self.owning_backend().name, self.clock.name))
             if self.damaged > MOST_TOLD:
                 told.append(f"{self.damaged - MOST_TOLD} more")
         finally:
             self.forget_damage()
+        if guards.mode == WARN or guards.mode == ABORT:
+            act(damages)
+            return 0
         raise WorkspaceError(
             f"in workspace {self.clock.name!r} something wrote past the end of "
             + "; of ".join(told) + ". The scope has ended all the same. Look for "

@@ -28,6 +28,10 @@ cdef extern from "ndx/internal/poison.h":
 cdef class MirrorArena(Arena):
     """An arena whose blocks are placed by another one."""
 
+    def __cinit__(self, *args):
+        # Blocks lie as they do on the device, without guards.
+        self.guarded = False
+
     def __dealloc__(self):
         # If the constructor failed, the methods of this class may not be called.
         if self.ntransfers:

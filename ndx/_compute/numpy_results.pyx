@@ -38,6 +38,7 @@ from ndx._context.context cimport (
 )
 from ndx._files.mapping cimport MappedFile, any_lost, find_mapping
 from ndx._lib.dtypes cimport code_or_none, itemsize_of
+from ndx._lib.guards cimport guards
 from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.numpy_allocator cimport set_handlers
 from ndx._lib.tracing cimport trace, untrace, untrace_numpy
@@ -77,7 +78,7 @@ cdef extern from "numpy/arrayobject.h":
     PyObject *PyArray_HANDLER(cnp.ndarray array) noexcept
 
 # In the ALIGNMENT bytes before the data. If the data is in a file, whose pages may be
-# lost, the header is allocated separately.
+# lost, or is guarded, the header is allocated separately.
 cdef struct Header:
     Memory memory
     PyObject *backend        # strong
@@ -92,9 +93,13 @@ cdef dict table = {}
 Py_INCREF(table)
 
 
+# Bytes before the data, for the header: a guard is to lie next to the data.
+cdef size_t HEAD = 0 if guards.mode else ALIGNMENT
+
+
 cdef Header *header_of(void *ptr) noexcept:
     """Return the header of a range."""
-    if exposed != NULL and find_mapping(ptr, NULL):
+    if exposed != NULL and (HEAD == 0 or find_mapping(ptr, NULL)):
         return <Header *><uintptr_t>(<dict>exposed)[<uintptr_t>ptr]
     return <Header *>(<char *>ptr - ALIGNMENT)
 
@@ -103,7 +108,7 @@ cdef Header *new_header(char *ptr) except NULL:
     """Return memory for the header of a new range."""
     global exposed
     cdef Header *header
-    if not find_mapping(ptr, NULL):
+    if HEAD and not find_mapping(ptr, NULL):
         return <Header *>(ptr - ALIGNMENT)
     exposed = <PyObject *>table
     header = <Header *>PyMem_RawMalloc(sizeof(Header))
@@ -155,13 +160,13 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     cdef Memory memory
     cdef Header *header
     cdef Backend server
-    if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
+    if nbytes > <size_t>PY_SSIZE_T_MAX - HEAD:
         raise MemoryError(f"{nbytes} bytes are beyond the address space")
-    server = allocate_memory(backend, None, nbytes + ALIGNMENT, zero, &memory)
+    server = allocate_memory(backend, None, max(1, nbytes + HEAD), zero, &memory)
     # NumPy tells tracemalloc of its arrays itself.
     untrace(memory.ptr)
     try:
-        header = new_header(memory.ptr + ALIGNMENT)
+        header = new_header(memory.ptr + HEAD)
     except BaseException:
         server.release(&memory)
         raise
@@ -169,8 +174,8 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     header.nbytes = nbytes
     Py_INCREF(server)
     header.backend = <PyObject *>server
-    header.serial = record_range(memory.ptr + ALIGNMENT, nbytes, server)
-    return memory.ptr + ALIGNMENT
+    header.serial = record_range(memory.ptr + HEAD, nbytes, server)
+    return memory.ptr + HEAD
 
 
 cdef void *handler_malloc(void *ctx, size_t size) noexcept with gil:

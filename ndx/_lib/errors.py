@@ -4,9 +4,19 @@ Each also derives from the built-in class that a caller would expect, has its de
 as attributes, and can be pickled.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ndx._lib.damage import Damage
+
 __all__ = [
     "DeviceError",
     "MappedFileError",
+    "MemoryDamageError",
     "OutOfMemoryError",
     "ReadOnlyError",
     "StaleArrayError",
@@ -138,6 +148,29 @@ class WorkspaceError(RuntimeError):
     """A workspace was configured, entered or left in a way that it forbids."""
 
 
+class MemoryDamageError(RuntimeError):
+    """Something wrote to memory of ndx that was not its own: see `ndx.memory.check`.
+
+    Parameters
+    ----------
+    message : str
+        Where it wrote, and what.
+    damages : iterable of ndx.memory.Damage
+        The same, as values.
+    """
+
+    def __init__(self, message: str, damages: Iterable[Damage] = ()) -> None:
+        super().__init__(message, tuple(damages))
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """Where it wrote, and what."""
+        return self.args[1]
+
+    def __str__(self):
+        return self.args[0]
+
+
 class OutOfMemoryError(MemoryError):
     """A backend or a workspace could not serve a request; nothing was changed.
 
@@ -210,6 +243,7 @@ class OutOfMemoryError(MemoryError):
 for _error in (
     DeviceError,
     MappedFileError,
+    MemoryDamageError,
     StaleArrayError,
     WorkspaceError,
     OutOfMemoryError,

@@ -1,6 +1,7 @@
 """Which lines of the program made the arrays that are alive, while somebody asks."""
 
 from ndx._array.living cimport note_time, set_find_maker
+from ndx._lib.guards cimport set_makers
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport raise_later
 from ndx._recording.call_stacks cimport CallStacks
@@ -33,8 +34,10 @@ def track_stacks(Py_ssize_t depth):
     makers.depth = depth
     if depth:
         set_find_maker(find_maker)
+        set_makers(find_maker, stack_of)
     else:
         set_find_maker(NULL)
+        set_makers(NULL, stack_of)
 
 
 def stack_of(unsigned int number):

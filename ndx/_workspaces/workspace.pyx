@@ -10,6 +10,7 @@ that it has learned.
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 
 import threading
 import weakref
@@ -29,6 +30,7 @@ from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.free_threading cimport (
     NDX_FREE_THREADED, ndx_get_time, ndx_load_int, ndx_store_count, ndx_store_int,
 )
+from ndx._lib.guards cimport Damage, described
 from ndx._lib.interpreter cimport Here, current_place, current_task, is_here
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.slots cimport Row, Slots, counters_of
@@ -941,6 +943,25 @@ def held_arenas() -> list[Any]:
                 workspace.name, innermost(arena.owning_backend()),
                 arena.chunk.nbytes, <size_t>arena.chunk.ptr,
                 depth_of(workspace) > 0, idle, releaser(workspace, arena)))
+    return found
+
+
+def damage_in_arenas() -> list[Any]:
+    """Return what was written behind the blocks in the arenas of workspaces."""
+    cdef Workspace workspace
+    cdef Arena arena
+    cdef Damage some[8]
+    cdef list found = []
+    cdef int count, i
+    for workspace in members(all_workspaces):
+        for arena in workspace.slots.all():
+            count = 8
+            while count == 8:
+                count = arena.find_damage(some, 8)
+                for i in range(count):
+                    found.append(described(
+                        &some[i], arena.owning_backend().name, workspace.name))
+                    Py_XDECREF(some[i].origin)
     return found
 
 

@@ -3,7 +3,10 @@
 __all__ = ["check_names", "describe", "error_of", "is_of_environment", "read_options"]
 
 _PREFIX = "NDX_"
-_OTHERS = ("NDX_BACKEND", "NDX_LIMIT", "NDX_NUM_THREADS", "NDX_OOM_REPORT", "NDX_TRACK")
+_OTHERS = (
+    *("NDX_BACKEND", "NDX_DEBUG_MEMORY", "NDX_LIMIT", "NDX_NUM_THREADS"),
+    *("NDX_OOM_REPORT", "NDX_TRACK"),
+)
 
 
 def _or_none(read):

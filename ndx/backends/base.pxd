@@ -1,6 +1,8 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+from ndx._lib.guards cimport Damage
+
 cdef enum:
     ALIGNMENT = 64           # of every range: a cache line
     CELL = 48                # bytes of an array that needs no range: see `take_cell`
@@ -92,6 +94,8 @@ cdef class Backend:
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil
     cdef bint take_cell(self, size_t nbytes) noexcept nogil
     cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil
+    cdef int find_damage(self, Damage *out, int room) noexcept nogil
+    cdef void tell_damage(self, const Damage *damage, int count) noexcept nogil
 
 cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is handed out."""

@@ -8,6 +8,9 @@ cimport cython
 from libc.string cimport memcpy, memset
 
 from ndx._lib.free_threading cimport ndx_load_time
+from ndx._lib.guards cimport Damage, described, tell
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
+from ndx._lib.unraisable cimport report_ignored
 
 from ndx._lib.device import MOST, device_of, kind_named
 from ndx._lib.sizes import parse_limit
@@ -172,6 +175,18 @@ cdef class Backend:
         """Return, and forget, the error by which its memory was last refused here."""
         return None
 
+    def _damage(self):
+        """Return what was written around its ranges, or to free ones: each once."""
+        cdef Damage some[8]
+        cdef int count = 8, i
+        cdef list found = []
+        while count >= 7:
+            with nogil:
+                count = self.find_damage(some, 8)
+            for i in range(count):
+                found.append(described(&some[i], self.name, None))
+        return found
+
     def __repr__(self):
         limit = "" if self.limit is None else f", limit={self.limit}"
         return f"<{type(self).__name__} {self.name!r}{limit}>"
@@ -245,6 +260,20 @@ cdef class Backend:
     cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil:
         """Count an array of `take_cell` as gone."""
 
+    cdef int find_damage(self, Damage *out, int room) noexcept nogil:
+        """Describe, and mend, what was written around its ranges, or to free ones.
+
+        Returns how much there is: at most `room`, which is at least 2. Where that is
+        `room` or one less, there may be more.
+        """
+        return 0
+
+    cdef void tell_damage(self, const Damage *damage, int count) noexcept nogil:
+        """Report damage that was found where nothing can be raised."""
+        if count:
+            with gil:
+                tell_of_damage(self, damage, count)
+
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters
 
@@ -253,6 +282,19 @@ cdef class Backend:
 
     cdef void rewind_peak(self) noexcept nogil:
         counters_rewind(&self.counters)
+
+
+cdef void tell_of_damage(Backend self, const Damage *damage, int count) noexcept:
+    cdef PendingError pending = set_error_aside()
+    cdef list found = []
+    cdef int i
+    try:
+        for i in range(count):
+            found.append(described(&damage[i], self.name, None))
+        tell(found)
+    except BaseException as error:
+        report_ignored(self, error)
+    put_error_back(pending)
 
 
 def check_whole(Backend backend) -> None:

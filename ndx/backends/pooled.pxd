@@ -16,6 +16,8 @@ cdef class PooledBackend(Backend):
     cdef object hooks                # tuple of callables
     cdef UserCode inside             # threads inside hooks
     cdef bint hooked
+    cdef bint guarded            # around each range: `NDX_DEBUG_MEMORY`
+    cdef bint attended           # either of these: requests take the slow way
     cdef bint has_cells          # arrays of at most CELL bytes need no range
 
     cdef object take_options(self, dict given)
@@ -25,4 +27,5 @@ cdef class PooledBackend(Backend):
     cdef int set_limit(self, object value) except -1
     cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil
+    cdef void check_guards(self, Memory *memory) noexcept nogil
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1

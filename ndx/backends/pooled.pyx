@@ -5,10 +5,18 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memset
 
-from ndx._lib.free_threading cimport ndx_load_flag, ndx_load_size, ndx_store_size
+from ndx._lib.free_threading cimport (
+    ndx_load_address, ndx_load_flag, ndx_load_size, ndx_store_size,
+)
+from ndx._lib.guards cimport (
+    FRESH_BYTE, Damage, forget_maker, guards, note_maker,
+)
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._budget cimport budget_short, watch, watch_is_due
+from ndx.backends._pool.guards cimport (
+    pool_find_damage, pool_guard, pool_unguard, pool_use_guards,
+)
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.report cimport (
@@ -171,6 +179,9 @@ cdef class PooledBackend(Backend):
         self.pool = Pool(source, kind=options.pool, limit=options.limit,
                          initial=options.initial, cutoff=options.round_below)
         self.pool.idle_after = options.idle_milliseconds
+        if guards.mode and self.host_accessible and not self.device_number:
+            pool_use_guards(self.pool)
+            self.guarded = self.attended = True
         _pressure.pooled.add(self)
         if options.initial and options.pool != "arena":
             self.pool.kept = options.initial
@@ -179,7 +190,7 @@ cdef class PooledBackend(Backend):
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef PoolBlock *block
-        if self.hooked or watch_is_due(requests_of(self.pool)):
+        if self.attended or watch_is_due(requests_of(self.pool)):
             return self.allocate_on(nbytes, zero, self.stream, out)
         block = quick_take(self.pool, nbytes)
         if block == NULL:
@@ -194,7 +205,7 @@ cdef class PooledBackend(Backend):
 
     cdef bint take_cell(self, size_t nbytes) noexcept nogil:
         # Where pools are due for a look, a request for a range looks.
-        return self.has_cells and not self.hooked \
+        return self.has_cells and not self.attended \
             and not watch_is_due(requests_of(self.pool)) \
             and cell_take(self.pool, nbytes)
 
@@ -211,7 +222,8 @@ cdef class PooledBackend(Backend):
                          Memory *out) except -1 nogil:
         cdef PoolBlock *block = NULL
         cdef bint clean = False
-        cdef int status
+        cdef int status, damages = 0
+        cdef Damage damage
         if watch_is_due(requests_of(self.pool)):
             look_at_pools()
         if self.headroom_nbytes and nbytes > self.pool.quick_max:
@@ -232,12 +244,20 @@ cdef class PooledBackend(Backend):
         out.nbytes = nbytes
         out.cookie = block
         out.purged = 0
+        if self.guarded:
+            out.ptr = pool_guard(self.pool, block, &damage, &damages)
+            self.tell_damage(&damage, damages)
+            if not zero:
+                memset(out.ptr, FRESH_BYTE, nbytes)
+            if ndx_load_address(<const void *const *>&guards.find_maker) != NULL:
+                with gil:
+                    note_maker(out.ptr)
         if zero and not clean:
-            self.pool.source.clear(block.ptr, nbytes, stream)
+            self.pool.source.clear(out.ptr, nbytes, stream)
         if self.hooked:
             with gil:
                 try:
-                    self.notify("allocate", nbytes, block.ptr)
+                    self.notify("allocate", nbytes, out.ptr)
                 except BaseException:
                     self.pool.release(block)
                     raise
@@ -258,13 +278,28 @@ cdef class PooledBackend(Backend):
 
     cdef void release(self, Memory *memory) noexcept nogil:
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        if not self.hooked and quick_give(self.pool, block):
+        if not self.attended and quick_give(self.pool, block):
             return
+        if self.guarded:
+            self.check_guards(memory)
         if self.hooked:
             with gil:
                 tell_of_release(self, memory)
         self.pool.release(block)
         self.respect_limits()
+
+    cdef void check_guards(self, Memory *memory) noexcept nogil:
+        """Look for writes around a range whose guards its holder gives up."""
+        cdef Damage damage[2]
+        cdef int count = pool_unguard(
+            self.pool, <PoolBlock *>memory.cookie, damage)
+        self.tell_damage(damage, count)
+        if ndx_load_address(<const void *const *>&guards.find_maker) != NULL:
+            with gil:
+                forget_maker(memory.ptr)
+
+    cdef int find_damage(self, Damage *out, int room) noexcept nogil:
+        return pool_find_damage(self.pool, out, room)
 
     cdef void respect_limits(self) noexcept nogil:
         """Give back idle memory above a limit that was lowered meanwhile."""
@@ -280,7 +315,7 @@ cdef class PooledBackend(Backend):
 
         Programs for NumPy expect that others can have freed memory at once.
         """
-        if self.hooked or memory.nbytes <= self.pool.quick_max \
+        if self.attended or memory.nbytes <= self.pool.quick_max \
                 or not self.pool.source.budgeted:
             self.release(memory)
         else:
@@ -297,8 +332,11 @@ cdef class PooledBackend(Backend):
         # A range is purged once; and small ranges are worth more whole.
         if memory.purged or memory.nbytes <= self.pool.quick_max:
             return
+        if self.guarded:
+            self.check_guards(memory)
         memory.purged = pool_purge_used(
-            self.pool, <PoolBlock *>memory.cookie, low, high)
+            self.pool, <PoolBlock *>memory.cookie, low + self.pool.guard,
+            high + self.pool.guard)
 
     cdef size_t trim_idle(self) noexcept nogil:
         return pool_trim(self.pool, 0, FOR_EVER)
@@ -425,6 +463,14 @@ cdef class PooledBackend(Backend):
     def page_nbytes(self) -> int:
         """Bytes of a page: memory is obtained in multiples of it."""
         return self.pool.source.granularity
+
+    @property
+    def guard_nbytes(self) -> int:
+        """Bytes of a guard, of which each range has two; 0: `NDX_DEBUG_MEMORY` is off.
+
+        They count as held (``reserved_bytes``, ``rounded_bytes``), not as allocated.
+        """
+        return self.pool.guard
 
     @property
     def idle_nbytes(self) -> int:
@@ -591,7 +637,7 @@ cdef class PooledBackend(Backend):
         if not callable(hook):
             raise TypeError(f"a hook is a function, not {type(hook).__name__}")
         self.hooks = (*self.hooks, hook)
-        self.hooked = True
+        self.hooked = self.attended = True
 
     def remove_hook(self, hook: Callable[[str, int, int], object]) -> None:
         """Stop calling a hook that `add_hook` added."""
@@ -601,12 +647,14 @@ cdef class PooledBackend(Backend):
         kept.remove(hook)
         self.hooks = tuple(kept)
         self.hooked = bool(kept)
+        self.attended = self.hooked or self.guarded
 
     def __del__(self):
         # During a cyclic collection a hook may be half-cleared, and a function without
         # its defaults can't be called: hooks are not called any more. `hooks` itself
         # stays; it is NULL if a base class's constructor failed.
         self.hooked = False
+        self.attended = self.guarded
 
 
 _pressure.register_class("pool", PooledBackend)

@@ -7,6 +7,10 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from ndx._lib.guards cimport (
+    BEFORE, BEHIND, DEAD_BYTE, FRESH_BYTE, GUARD, GUARD_BYTE, Damage, check_fill,
+    forget_maker, guards, note_maker,
+)
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx.backends._budget cimport budget_arrive, budget_give, budget_obtain
 from ndx.backends.base cimport (
@@ -132,13 +136,6 @@ cdef void PythonSource_release(PythonSource self, Py_buffer *view) noexcept:
 
 # ---- Backends ------------------------------------------------------------------------
 
-# An acquired range. The buffer's own `obj` may differ from the acquired object (if that
-# has a `__buffer__` in Python), or be NULL.
-cdef struct Acquired:
-    Py_buffer view
-    PyObject *source             # strong
-
-
 # no_gc_clear: arrays that die with the backend give their memory back to it.
 @cython.no_gc_clear
 @cython.binding(False)
@@ -171,6 +168,9 @@ cdef class PythonBackend(Backend):
     def __cinit__(self, *args, **options):
         self.name = type(self).__name__
         self.inside = UserCode()
+        self.guarded.next = self.guarded.prev = &self.guarded
+        if guards.mode and not self.device_number:
+            self.guard = GUARD
 
     def __init__(self, *, limit: Size | None = None) -> None:
         pass
@@ -236,40 +236,105 @@ cdef class PythonBackend(Backend):
             PythonBackend_release(self, memory)
             put_error_back(pending)
 
+    cdef int find_damage(self, Damage *out, int room) noexcept nogil:
+        with gil:
+            return PythonBackend_find(self, out, room)
+
 
 cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
                                 Memory *out) except -1:
     cdef Acquired *acquired
+    cdef size_t held = nbytes + 2 * self.guard
     with cython.critical_section(self):
         if self.limit_nbytes >= 0 and \
-                nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
-            return OWN_LIMIT if nbytes <= <size_t>self.limit_nbytes else TOO_LARGE
-        if not budget_obtain(nbytes):
+                held > <size_t>self.limit_nbytes - self.counters.reserved:
+            return OWN_LIMIT if held <= <size_t>self.limit_nbytes else TOO_LARGE
+        if not budget_obtain(held):
             return PROCESS_LIMIT
         # Counted as resident: when the buffer's owner writes to its pages is not known.
-        budget_arrive(NULL, nbytes)
+        budget_arrive(NULL, held)
         # Reserved before the buffer is obtained: `acquire` may let other threads run.
-        self.counters.reserved += nbytes
+        self.counters.reserved += held
     try:
-        acquired = PythonBackend_acquire(self, nbytes + ALIGNMENT)
+        acquired = PythonBackend_acquire(self, held + ALIGNMENT)
     except MemoryError as error:
-        PythonBackend_unreserve(self, nbytes)
+        PythonBackend_unreserve(self, held)
         self.inside.refusals.keep(error)
         return NO_MEMORY
     except BaseException:
-        PythonBackend_unreserve(self, nbytes)
+        PythonBackend_unreserve(self, held)
         raise
     out.ptr = <char *>((<uintptr_t>acquired.view.buf + ALIGNMENT - 1)
                        & ~<uintptr_t>(ALIGNMENT - 1))
+    out.ptr += self.guard
     out.nbytes = nbytes
     out.cookie = acquired
+    if self.guard:
+        PythonBackend_guard(self, acquired, out)
     if zero:
         memset(out.ptr, 0, nbytes)
+    elif self.guard:
+        memset(out.ptr, FRESH_BYTE, nbytes)
     with cython.critical_section(self):
         self.counters.system_allocations += 1
         counters_add(&self.counters, nbytes)
         counters_lift(&self.counters, 0, self.counters.reserved)
     return ALLOCATED
+
+
+cdef void PythonBackend_guard(PythonBackend self, Acquired *acquired,
+                              const Memory *memory) noexcept:
+    """Put guards around a range that is about to be lent."""
+    acquired.ptr = memory.ptr
+    acquired.nbytes = memory.nbytes
+    memset(memory.ptr - GUARD, GUARD_BYTE, GUARD)
+    memset(memory.ptr + memory.nbytes, GUARD_BYTE, GUARD)
+    note_maker(memory.ptr)
+    with cython.critical_section(self):
+        acquired.prev = &self.guarded
+        acquired.next = self.guarded.next
+        acquired.next.prev = self.guarded.next = acquired
+
+
+cdef void PythonBackend_unguard(PythonBackend self, Acquired *acquired) noexcept:
+    """Look for writes around a range that was given back; then fill it."""
+    cdef Damage damage[2]
+    with cython.critical_section(self):
+        acquired.prev.next = acquired.next
+        acquired.next.prev = acquired.prev
+    self.tell_damage(damage, check_acquired(acquired, damage))
+    forget_maker(acquired.ptr)
+    memset(acquired.ptr, DEAD_BYTE, acquired.nbytes)
+
+
+cdef int check_acquired(Acquired *acquired, Damage *out) noexcept nogil:
+    """Describe what was written to the guards of a range; return how much there is."""
+    cdef int count = 0, i
+    if check_fill(acquired.ptr - GUARD, GUARD, GUARD_BYTE, &out[0]):
+        out[0].first -= GUARD
+        out[0].last -= GUARD
+        out[0].place = BEFORE
+        count = 1
+    if check_fill(acquired.ptr + acquired.nbytes, GUARD, GUARD_BYTE, &out[count]):
+        out[count].first += acquired.nbytes
+        out[count].last += acquired.nbytes
+        out[count].place = BEHIND
+        count += 1
+    for i in range(count):
+        out[i].address = <size_t>acquired.ptr
+        out[i].nbytes = acquired.nbytes
+    return count
+
+
+cdef int PythonBackend_find(PythonBackend self, Damage *out, int room) noexcept:
+    cdef Acquired *acquired
+    cdef int count = 0
+    with cython.critical_section(self):
+        acquired = self.guarded.next
+        while acquired != &self.guarded and count + 1 < room:
+            count += check_acquired(acquired, out + count)
+            acquired = acquired.next
+    return count
 
 
 cdef void PythonBackend_unreserve(PythonBackend self, size_t nbytes) noexcept:
@@ -301,9 +366,11 @@ cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     cdef Acquired *acquired = <Acquired *>memory.cookie
     with cython.critical_section(self):
         counters_remove(&self.counters, memory.nbytes)
+    if self.guard:
+        PythonBackend_unguard(self, acquired)
     end_buffer(self.inside, self, &acquired.view, acquired.source)
     free(acquired)
     # Counted as held until now: `discard` may let other threads run.
-    PythonBackend_unreserve(self, memory.nbytes)
+    PythonBackend_unreserve(self, memory.nbytes + 2 * self.guard)
     with cython.critical_section(self):
         self.counters.system_frees += 1

@@ -9,6 +9,7 @@ from ndx._blocks.block import TRACEMALLOC_DOMAIN
 from ndx._context.context import replace_default
 from ndx._context.use import explain_error
 from ndx._lib.collector import gc_window, periodic_gc
+from ndx._lib.damage import Damage
 from ndx._workspaces.listing import destroy_all, workspace_summary, workspaces
 from ndx._workspaces.registry import debug_mode, default_workspace_config
 from ndx.backends._pressure import add_callback as on_oom
@@ -38,6 +39,7 @@ from ndx.memory._counters import (
 from ndx.memory._estimate import Estimate, Maker, estimate
 from ndx.memory._events import Event
 from ndx.memory._fit import Fit, Run, fit
+from ndx.memory._guards import check
 from ndx.memory._limits import headroom, limit, limits, reserve, set_limit, set_limits
 from ndx.memory._live import Live, LiveMemory, live, track
 from ndx.memory._peak_model import PeakLine, PeakModel
@@ -52,6 +54,7 @@ __all__ = [
     "TRACEMALLOC_DOMAIN",
     "Adaptor",
     "BackendRecipe",
+    "Damage",
     "Estimate",
     "Event",
     "FailureCallbackAdaptor",
@@ -71,6 +74,7 @@ __all__ = [
     "TrackingAdaptor",
     "allocated",
     "caches",
+    "check",
     "debug_mode",
     "default_workspace_config",
     "destroy_all",

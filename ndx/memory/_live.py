@@ -383,11 +383,13 @@ def _arenas():
 def _others(backend, known):
     """Return what a backend has lent besides what is known."""
     addresses = {each.address for each in known}
+    guard = getattr(backend, "guard_nbytes", 0)
     found = [
-        _lent(backend, block["requested_size"], None, "other", block["address"])
+        _lent(backend, block["requested_size"], None, "other", block["address"] + guard)
         for segment in (backend.snapshot() if hasattr(backend, "snapshot") else ())
         for block in segment["blocks"]
-        if block["state"] == "active_allocated" and block["address"] not in addresses
+        if block["state"] == "active_allocated"
+        and block["address"] + guard not in addresses
     ]
     rest = backend.stats()["allocated_bytes"] - _all_bytes((*known, *found))
     if rest > 0:

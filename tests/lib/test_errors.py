@@ -11,6 +11,7 @@ import ndx
 ERRORS = {
     ndx.DeviceError: ValueError,
     ndx.MappedFileError: OSError,
+    ndx.MemoryDamageError: RuntimeError,
     ndx.ReadOnlyError: ValueError,
     ndx.StaleArrayError: RuntimeError,
     ndx.WorkspaceError: RuntimeError,

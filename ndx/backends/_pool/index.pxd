@@ -34,6 +34,12 @@ cdef enum BlockState:
     COLD                         # address space only; starts and ends on pages
     BUSY                         # in transition: a thread works on it without the lock
 
+# What is in all bytes of a block of a guarded pool.
+cdef enum Filling:
+    UNFILLED                     # what its holder wrote, or what is not known
+    GUARDED                      # of a block in use: a guard at each end
+    DEAD                         # of a free one: the pattern of free memory
+
 # An event that was recorded on a stream that used a block, when it was freed.
 cdef struct PoolEvent:
     void *event
@@ -54,7 +60,8 @@ cdef struct PoolBlock:
     uint64_t uses                # bit set: slots of other streams that used it
     uint64_t stamp               # time at which it became free, in milliseconds
     BlockState state
-    unsigned short slot
+    unsigned char slot
+    unsigned char filled         # see `Filling`
     unsigned short place         # of this description in its slab, for ever
 
 # A range from the source.

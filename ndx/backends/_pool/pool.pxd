@@ -32,6 +32,7 @@ cdef class Pool(PoolStore):
     cdef int allocate_slow(self, size_t nbytes, size_t stream, PoolBlock **out,
                            bint *clean) except -1 nogil
     cdef void release(self, PoolBlock *block) noexcept nogil
+    cdef void bury(self, PoolBlock *block) noexcept nogil
     cdef void record_events(self, PoolBlock *block) noexcept nogil
     cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil
     cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil

@@ -21,15 +21,18 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 from ndx._lib.free_threading cimport (
     ndx_load_flag, ndx_load_size, ndx_load_time, ndx_store_flag, ndx_store_size,
 )
+from ndx._lib.guards cimport DEAD_BYTE
 from ndx.backends._budget cimport (
     budget_lock, budget_look, budget_unlock, space_share, watch, watch_begin,
 )
 from ndx.backends._pool.index cimport (
-    BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search, ndx_highest_bit,
+    BUSY, DEAD, UNFILLED, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search,
+    ndx_highest_bit,
 )
 from ndx.backends._pool.store cimport (
     ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
@@ -121,6 +124,7 @@ cdef class Pool(PoolStore):
         self.limit = <size_t>-1 if limit is None else <size_t>limit
         self.unit = max(64, source.alignment)
         self.unit_shift = ndx_highest_bit(self.unit)
+        self.lift = self.unit - 1
         self.small_max = 65536 if source.paged else 1048576
         self.small_segment = HUGE
         self.large_segment = 10 * HUGE
@@ -256,6 +260,8 @@ cdef class Pool(PoolStore):
             if status != RESERVED:
                 self.undo_commit(&grant)
                 return status
+            if self.guard:
+                memset(grant.fresh, DEAD_BYTE, grant.fresh_nbytes)
             ndx_lock_acquire(&self.lock)
             self.extra.commits += 1
             self.note_peak()
@@ -277,7 +283,7 @@ cdef class Pool(PoolStore):
         if self.source.host_accessible:
             ndx_unpoison(block.ptr, nbytes)
         out[0] = block
-        clean[0] = grant.clean
+        clean[0] = grant.clean and not self.guard
         return ALLOCATED
 
     cdef void finish_events(self, PoolBlock *block, size_t stream) noexcept nogil:
@@ -335,6 +341,8 @@ cdef class Pool(PoolStore):
         cdef PoolSegment *segment
         cdef uint64_t stamp
         cdef int slot
+        if self.guard and not self.lost:
+            self.bury(block)
         if self.lost or quick_give(self, block):
             return
         if self.source.cpu_waits:
@@ -366,10 +374,21 @@ cdef class Pool(PoolStore):
             if self.source.cpu_waits:
                 # If there is no slot left, the block goes to slot 0, where it is found
                 # in its turn, and waited for.
-                block.slot = <unsigned short>max(0, self.slot_of(IN_FLIGHT))
+                block.slot = <unsigned char>max(0, self.slot_of(IN_FLIGHT))
         self.free_block(block, stamp)
         ndx_lock_release(&self.lock)
         self.note_idle(stamp)
+
+    cdef void bury(self, PoolBlock *block) noexcept nogil:
+        """Fill a block of a guarded pool whose holder gives it back."""
+        ndx_lock_acquire(&self.lock)
+        block.filled = UNFILLED
+        ndx_lock_release(&self.lock)
+        # What devices still read or write is not filled, and not checked.
+        if block.events == NULL and block.uses == 0:
+            ndx_unpoison(block.ptr, block.nbytes)
+            memset(block.ptr, DEAD_BYTE, block.nbytes)
+            block.filled = DEAD
 
     cdef void set_limit(self, size_t nbytes) noexcept nogil:
         """Set the limit; nothing is granted from now on while more is held."""
@@ -458,6 +477,7 @@ cdef class Pool(PoolStore):
         cdef size_t step = self.unit
         if nbytes > <size_t>PY_SSIZE_T_MAX >> 1:
             return 0
+        nbytes += 2 * self.guard
         if self.kind in (ROUND, NAIVE, UNPOOLED):
             step = max(self.source.granularity, self.unit)
         if self.kind == NAIVE and nbytes > HUGE:
@@ -497,7 +517,7 @@ cdef class Pool(PoolStore):
             self.pending -= 1
         # The remainder stays with its stream, whose work may not be done.
         self.cut(block, need, block.slot)
-        block.slot = slot
+        block.slot = <unsigned char>slot
         grant.block = block
         ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
         return True
@@ -523,7 +543,7 @@ cdef class Pool(PoolStore):
         fresh = self.warm_up(cold, nbytes, slot)
         grant.fresh = fresh.ptr
         grant.fresh_nbytes = nbytes
-        grant.cut = nbytes >= self.source.commit_from \
+        grant.cut = nbytes >= self.source.commit_from or self.guard != 0 \
             or self.source.hidden and fresh.ptr + nbytes > fresh.segment.shown
         if block != NULL:
             self.remove(block)
@@ -628,6 +648,8 @@ cdef class Pool(PoolStore):
         status = self.source.reserve(nbytes, True, &ptr, &cookie)
         self.arrive(ptr if status == RESERVED else NULL, nbytes)
         if status == RESERVED:
+            if self.guard:
+                memset(ptr, DEAD_BYTE, nbytes)
             status = self.add_segment(ptr, nbytes, cookie, small, slot, False)
             if status != ALLOCATED:
                 self.source.release(ptr, nbytes, cookie)

@@ -107,6 +107,8 @@ cdef class PoolStore:
     cdef PoolShelf *shelves[NDX_SHARDS]   # NULL until a thread of that shard comes
     cdef size_t quick_max        # largest block that goes into a quick list; 0: none
     cdef size_t unit
+    cdef size_t guard            # bytes on either side of each range, at least; 0: none
+    cdef size_t lift             # added to a request before it is cut to units
     cdef int unit_shift
     cdef PoolKind kind
     cdef size_t limit            # on reserved bytes; the maximum value: no limit
@@ -256,7 +258,7 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
     cdef PoolBlock *block
     if nbytes > self.quick_max or shelf == NULL:
         return NULL
-    head = &shelf.quick[(nbytes + self.unit - 1) >> self.unit_shift]
+    head = &shelf.quick[(nbytes + self.lift) >> self.unit_shift]
     shelf_lock(self, shelf)
     block = head[0]
     if block != NULL and not shelf_open(self):

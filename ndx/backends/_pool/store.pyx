@@ -15,8 +15,9 @@ from ndx.backends._budget cimport (
     space_take, watch,
 )
 from ndx.backends._pool.index cimport (
-    BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, copy_block,
-    index_insert, index_remove, index_search, index_search_exact, ndx_highest_bit,
+    BUSY, COLD, DEAD, FREE, SUBS, UNFILLED, USED, PoolBlock, PoolIndex, PoolSegment,
+    copy_block, index_insert, index_remove, index_search, index_search_exact,
+    ndx_highest_bit,
 )
 from ndx.backends.base cimport (
     ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, counters_lift,
@@ -229,7 +230,9 @@ cdef class PoolStore:
         if cold.nbytes > nbytes:
             index_insert(self.cold[cold.segment.small], self.split(cold, nbytes))
         cold.state = BUSY
-        cold.slot = slot
+        cold.slot = <unsigned char>slot
+        # The pages are filled before anyone else can see the block.
+        cold.filled = DEAD if self.guard else UNFILLED
         cold.stamp = self.now
         return cold
 
@@ -237,6 +240,8 @@ cdef class PoolStore:
         """Merge a block into the one before it; both are in no list."""
         cdef PoolBlock *prev = block.prev
         prev.nbytes += block.nbytes
+        if prev.filled != block.filled:
+            prev.filled = UNFILLED
         unlink(block)
         self.forget(block)
         self.extra.merges += 1
@@ -265,7 +270,7 @@ cdef class PoolStore:
         if block.events != NULL:
             return                   # the rest would have to wait for the same events
         tail = self.split(block, need)
-        tail.slot = slot
+        tail.slot = <unsigned char>slot
         self.extra.splits += 1
         self.free_block(tail, block.stamp)
 
@@ -303,6 +308,7 @@ cdef class PoolStore:
         block.requested = 0
         block.state = COLD
         block.slot = 0
+        block.filled = UNFILLED
         if block.next != NULL and block.next.state == COLD:
             index_remove(index, block.next)
             self.join(block.next)
@@ -578,7 +584,9 @@ cdef class PoolStore:
         block.next = NULL
         block.events = NULL
         block.uses = 0
-        block.slot = slot
+        block.slot = <unsigned char>slot
+        # The caller has filled it. Address space is filled as it gets memory.
+        block.filled = DEAD if self.guard and not paged else UNFILLED
         segment.first = block
         segment.next = self.segments
         if self.segments != NULL:
