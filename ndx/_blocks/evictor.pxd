@@ -20,7 +20,7 @@ cdef class Evictor(BlockParent):
     cdef Block *coldest(self, size_t *left, bint swaps) noexcept
     cdef size_t evict(self, size_t nbytes, bint swaps) except? -1
     cdef int bring_back(self, Block *block) except -1
-    cdef bint may_swap(self, Block *block, size_t missing) except -1
+    cdef bint may_swap(self, Block *block, size_t missing) noexcept
     cdef void look(self) noexcept
     cdef size_t unused_bytes(self, size_t enough) noexcept
     cdef bint move(self, Block *block, const Memory *memory, Backend to, bint leaves,

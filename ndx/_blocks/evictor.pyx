@@ -25,7 +25,7 @@ from ndx._blocks.block cimport (
     block_unlock, block_watch, link, note_moved, unlink,
 )
 from ndx._lib.free_threading cimport (
-    NDX_QUEUES, ndx_set_clock, ndx_store_byte, ndx_stripe_lock, ndx_stripe_unlock,
+    NDX_QUEUES, ndx_get_int, ndx_set_clock, ndx_store_byte, ndx_stripe_lock, ndx_stripe_unlock,
     ndx_up_if_any,
 )
 from ndx._lib.tracing cimport trace, untrace
@@ -57,6 +57,15 @@ cdef inline bint is_movable(Evictor evictor, Block *block, bint leaves) noexcept
         and (block.note == NULL or block.note.purged == 0) and not block_is_used(block)
 
 
+cdef bint may_move(Evictor evictor, Block *block, bint leaves) noexcept:
+    """Like `is_movable`, for a caller that has not locked the block."""
+    cdef bint movable
+    block_lock(block)
+    movable = is_movable(evictor, block, leaves)
+    block_unlock(block)
+    return movable
+
+
 # no_gc_clear: blocks, which the collector does not know, need the evictor.
 @cython.no_gc_clear
 @cython.binding(False)
@@ -80,11 +89,17 @@ cdef class Evictor(BlockParent):
 
     def stats(self):
         """Return what has moved, as a dict of bytes and counts."""
-        return {"away_bytes": self.away_bytes,
-                "evicted_count": self.evicted_count,
-                "evicted_bytes": self.evicted_bytes,
-                "returned_count": self.returned_count,
-                "returned_bytes": self.returned_bytes}
+        cdef size_t away, evicted_count, evicted_bytes, returned_count, returned_bytes
+        ndx_stripe_lock(NDX_QUEUES)
+        away = self.away_bytes
+        evicted_count, evicted_bytes = self.evicted_count, self.evicted_bytes
+        returned_count, returned_bytes = self.returned_count, self.returned_bytes
+        ndx_stripe_unlock(NDX_QUEUES)
+        return {"away_bytes": away,
+                "evicted_count": evicted_count,
+                "evicted_bytes": evicted_bytes,
+                "returned_count": returned_count,
+                "returned_bytes": returned_bytes}
 
     def make_room(self, size_t nbytes):
         """Let blocks of so many bytes leave, if they can; return the bytes."""
@@ -124,15 +139,19 @@ cdef class Evictor(BlockParent):
         A block that was used since the last look gets a second chance; if it is to be
         swapped for another, it stays.
         """
-        cdef size_t left = self.count * (1 if swaps else 2)
-        cdef size_t evicted = 0
+        cdef size_t left, evicted = 0
         cdef Memory memory
         cdef Block *block
+        ndx_stripe_lock(NDX_QUEUES)
+        left = self.count * (1 if swaps else 2)
+        ndx_stripe_unlock(NDX_QUEUES)
         while evicted < nbytes:
             block = self.coldest(&left, swaps)
             if block == NULL:
                 break
             try:
+                if not may_move(self, block, True):
+                    continue
                 if self.place.allocate(block.nbytes, False, &memory) != ALLOCATED:
                     break
                 if self.move(block, &memory, self.place, True, SWAPPED if swaps else 0):
@@ -153,7 +172,7 @@ cdef class Evictor(BlockParent):
             block = self.at_home.next
             unlink(block)
             link(&self.at_home, block)
-            if block_is_watched(block) and not block_is_used(block) \
+            if block_is_watched(block) and ndx_get_int(&block.pins) == 0 \
                     and ndx_up_if_any(&block.refs):
                 break
             if not swaps:
@@ -169,7 +188,7 @@ cdef class Evictor(BlockParent):
         cdef Backend home = self.home()
         cdef Memory memory
         cdef size_t missing
-        if home is None or block_is_used(block):
+        if home is None or not may_move(self, block, False):
             return 0
         missing = _pressure.missing_for(home, block.nbytes)
         if missing and not (self.may_swap(block, missing)
@@ -179,8 +198,10 @@ cdef class Evictor(BlockParent):
             self.move(block, &memory, home, False, 0)
         return 0
 
-    cdef bint may_swap(self, Block *block, size_t missing) except -1:
+    cdef bint may_swap(self, Block *block, size_t missing) noexcept:
         """Whether a block that is used has the better claim to memory than others."""
+        cdef bint may = False
+        ndx_stripe_lock(NDX_QUEUES)
         self.uses += 1
         self.unseen += 1
         if block.index & SWAPPED:
@@ -194,18 +215,19 @@ cdef class Evictor(BlockParent):
                 self.patience -= self.patience >> 1
             self.regretted = False
             self.uses = 0
-            if self.unused_bytes(missing) >= missing:
-                return True
-        if self.unseen > max(self.count >> LOOK_SHIFT, self.patience):
+            may = self.unused_bytes(missing) >= missing
+        if not may and self.unseen > max(self.count >> LOOK_SHIFT, self.patience):
             self.look()
-        return False
+        ndx_stripe_unlock(NDX_QUEUES)
+        return may
+
+    # With the lock of the queues.
 
     cdef void look(self) noexcept:
         """Watch all blocks at home; those used since the last look go to the end."""
         cdef Block *block
         cdef Block *after
         cdef size_t left
-        ndx_stripe_lock(NDX_QUEUES)
         self.unseen = 0
         left = self.count
         after = self.at_home.next
@@ -216,19 +238,16 @@ cdef class Evictor(BlockParent):
             if block_watch(block):
                 unlink(block)
                 link(&self.at_home, block)
-        ndx_stripe_unlock(NDX_QUEUES)
 
     cdef size_t unused_bytes(self, size_t enough) noexcept:
         """Return the bytes of blocks not used since the last look, or those enough."""
         cdef Block *block
         cdef size_t found = 0
-        ndx_stripe_lock(NDX_QUEUES)
         block = self.at_home.next
         while block != &self.at_home and found < enough:
-            if block_is_watched(block) and not block_is_used(block):
+            if block_is_watched(block) and ndx_get_int(&block.pins) == 0:
                 found += block.nbytes
             block = block.next
-        ndx_stripe_unlock(NDX_QUEUES)
         return found
 
     # --------------------------------------------------------------------- moving

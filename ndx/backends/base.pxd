@@ -29,6 +29,7 @@ cdef enum Status:
 
 cdef struct Counters:
     uint64_t allocations     # ranges handed out since the start
+    uint64_t lent            # bytes of them
     uint64_t system_allocations
     uint64_t system_frees
     size_t allocated         # bytes requested and not yet released
@@ -100,6 +101,7 @@ cdef class Backend:
 cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is handed out."""
     counters.allocations += 1
+    counters.lent += nbytes
     counters.live += 1
     counters.allocated += nbytes
     if counters.allocated > counters.peak_allocated:

@@ -104,9 +104,10 @@ cdef class Backend:
         -------
         dict
             ``allocated_bytes`` and ``allocated_count`` (live ranges),
-            ``peak_bytes``, ``total_allocations``; ``reserved_bytes`` (held from
-            the system, idle ones included), ``peak_reserved_bytes``,
-            ``system_allocations``, ``system_frees``; ``limit``.
+            ``peak_bytes``, ``total_allocations`` and ``total_bytes`` (of all requests
+            since the start); ``reserved_bytes`` (held from the system, idle ones
+            included), ``peak_reserved_bytes``, ``system_allocations``,
+            ``system_frees``; ``limit``.
         """
         cdef Counters counters
         with nogil:
@@ -116,6 +117,7 @@ cdef class Backend:
             "allocated_count": counters.live,
             "peak_bytes": counters.peak_allocated,
             "total_allocations": counters.allocations,
+            "total_bytes": counters.lent,
             "reserved_bytes": counters.reserved,
             "peak_reserved_bytes": counters.peak_reserved,
             "system_allocations": counters.system_allocations,

@@ -182,6 +182,7 @@ cdef class FileBackend(Backend):
         out.purged = 0
         self.lent = True
         self.counters.allocations += 1
+        self.counters.lent += nbytes
         self.counters.system_allocations += 1
         self.counters.live = 1
         self.counters.allocated = self.counters.reserved = nbytes

@@ -89,10 +89,11 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | float | None]:
     -------
     dict
         ``allocated_bytes`` and ``allocated_count`` (live ranges), ``peak_bytes``,
-        ``total_allocations``; ``reserved_bytes`` (held from the system, idle ones
-        included), ``peak_reserved_bytes``, ``system_allocations``,
-        ``system_frees``; ``limit`` (None: none). For a backend with a pool, also the
-        items of `ndx.backends.PooledBackend.stats` and ``events``, explained there.
+        ``total_allocations`` and ``total_bytes`` (of all requests since the start);
+        ``reserved_bytes`` (held from the system, idle ones included),
+        ``peak_reserved_bytes``, ``system_allocations``, ``system_frees``; ``limit``
+        (None: none). For a backend with a pool, also the items of
+        `ndx.backends.PooledBackend.stats` and ``events``, explained there.
         How often memory was short, and what helped: `ndx.backends.Backend.relief`.
 
     Examples

@@ -20,6 +20,7 @@ _METRICS = {
     "cached_bytes": ("gauge", "cached_bytes", "Bytes held, but not in use"),
     "limit_bytes": ("gauge", "limit", "Bound on reserved_bytes"),
     "allocations_total": ("counter", "total_allocations", "Requests that were served"),
+    "allocated_bytes_total": ("counter", "total_bytes", "Bytes of these requests"),
     "cache_hits_total": ("counter", "hits", "Requests served from held memory"),
     "cache_misses_total": ("counter", "misses", "Requests that took new memory"),
     "system_allocations_total": (

@@ -35,14 +35,15 @@ class Statistics:
         Increase of live memory since the start; negative if more was freed.
     peak_bytes : int
         Peak increase of live bytes since the start.
-    total_count : int
-        Allocations.
+    total_count, total_bytes : int
+        Allocations, and their bytes.
     """
 
     current_bytes: int = 0
     current_count: int = 0
     peak_bytes: int = 0
     total_count: int = 0
+    total_bytes: int = 0
 
 
 class statistics:
@@ -127,6 +128,7 @@ class _Entry:
         found.current_count = after["allocated_count"] - before["allocated_count"]
         found.peak_bytes = self.peak - before["allocated_bytes"]
         found.total_count = after["total_allocations"] - before["total_allocations"]
+        found.total_bytes = after["total_bytes"] - before["total_bytes"]
 
     def _look(self) -> dict[str, Any]:
         """Return the backend's counters, and note its peak in all open entries."""

@@ -122,6 +122,20 @@ def test_stats_and_the_summary(backend):
     del x
 
 
+def test_bytes_of_all_requests(backend):
+    before = backend.stats()
+    with memory.statistics(backend) as found:
+        for n in (0, 1, 3, 100, 1000, 100_000):
+            ndx.ones(n)
+    after = backend.stats()
+    total = 8 * 101_104
+    assert after["total_bytes"] - before["total_bytes"] == found.total_bytes == total
+    assert after["allocated_bytes"] == before["allocated_bytes"]
+    assert f"ndx_allocated_bytes_total{{backend=\"{backend.name}\"" in (
+        memory.prometheus()
+    )
+
+
 def test_when_the_peak_was(backend):
     assert backend.stats()["peak_reserved_time"] is None
     x = ndx.ones(MIB)

@@ -72,6 +72,7 @@ cdef struct Slab:
 cdef struct PoolShelf:
     ndx_lock lock
     uint64_t allocations
+    uint64_t lent
     size_t live                  # these two as differences, which may be below 0
     size_t allocated
     size_t peak                  # the highest of `allocated`, at least 0
@@ -239,6 +240,7 @@ cdef inline bint shelf_open(PoolStore self) noexcept nogil:
 cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes) noexcept nogil:
     """Count a range of a shelf that is handed out."""
     ndx_store_size(<size_t *>&shelf.allocations, shelf.allocations + 1)
+    shelf.lent += nbytes
     shelf.live += 1
     shelf.allocated += nbytes
     if <Py_ssize_t>shelf.allocated > <Py_ssize_t>shelf.peak:

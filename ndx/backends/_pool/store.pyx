@@ -104,6 +104,7 @@ cdef class PoolStore:
         block.requested = nbytes
         ndx_store_size(<size_t *>&self.counters.allocations,
                        self.counters.allocations + 1)
+        self.counters.lent += nbytes
         self.counters.live += 1
         self.counters.allocated += nbytes
         counters_lift(&self.counters, self.counters.allocated, 0)
@@ -158,10 +159,11 @@ cdef class PoolStore:
             if shelf != NULL:
                 peak += shelf.peak
                 allocations += shelf.allocations
+                self.counters.lent += shelf.lent
                 self.counters.live += shelf.live
                 self.counters.allocated += shelf.allocated
                 ndx_store_size(<size_t *>&shelf.allocations, 0)
-                shelf.live = shelf.allocated = shelf.peak = 0
+                shelf.lent = shelf.live = shelf.allocated = shelf.peak = 0
         if NDX_SHARDS > 1:
             self.unlock_shelves()
         ndx_store_size(<size_t *>&self.counters.allocations, allocations)
