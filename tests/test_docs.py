@@ -87,6 +87,13 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(found), target
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_tests_that_are_named_exist(page):
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / page).read_text())
+    for path, name in named:
+        assert f"\ndef {name}(" in (ROOT / path).read_text(), f"{path}::{name}"
+
+
 def test_the_program_of_which_door_runs_as_it_is(tmp_path):
     """The README and the page have the same command; it prints what the page says."""
     texts = [(ROOT / page).read_text() for page in ("README.md", "docs/which_door.md")]
