@@ -7,9 +7,9 @@ them, of three quarters of the limit, many times: each phase has a part of its o
 limit of fast memory is the same for all: with ``evict="mmap"`` the arrays that were not
 used for longest are in files; with ``fallback="mmap"`` those that were made last;
 *swap* has no limit, and leaves it to the system which pages leave (only where there is
-swap). Each is a process of its own, in a control group with half as much memory again
-as the limit, which the system's cache of files shares. They take turns; the table has
-medians of the repeats.
+swap; the others have none). Each is a process of its own, in a control group with half
+as much memory again as the limit, which the system's cache of files shares. They take
+turns; the table has medians of the repeats.
 """
 
 import argparse
@@ -80,9 +80,10 @@ def measure(name, options, group):
 def compare(options, ways):
     """Return the seconds of all phases of each way, for each repeat."""
     found = {name: [] for name in ways}
-    with control_group(options.limit * 3 // 2 + 64 * 2**20, swap=True) as group:
-        for _ in range(options.repeats):
-            for name, runs in found.items():
+    for _ in range(options.repeats):
+        for name, runs in found.items():
+            memory = options.limit * 3 // 2 + 64 * 2**20
+            with control_group(memory, swap=name == "swap") as group:
                 runs.append(measure(name, options, group))
     return found
 
