@@ -148,6 +148,7 @@ C_FILES = [
     "ndx/_compute/thread_pool.c",
     "ndx/_files/mappings.c",
     "ndx/_lib/module_lookup.c",
+    "ndx/backends/_pool/idle_thread.c",
 ]
 
 

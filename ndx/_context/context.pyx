@@ -24,6 +24,7 @@ from ndx._lib.device import device_of, find_device, number_of
 from ndx.backends import _pressure
 from ndx.backends._budget import set_process_limit
 from ndx.backends._environment import error_of, is_of_environment
+from ndx.backends._pool.trim import allow_idle_thread
 from ndx.backends._registry import get, set_environment
 
 __all__ = ["current_backend", "replace_default", "set_default"]
@@ -303,6 +304,8 @@ def replace_default(before: Backend, backend: Backend, /) -> None:
 def defaults_from_environment(environment):
     """Set the defaults from ``NDX_BACKEND``, ``NDX_LIMIT`` and ``NDX_<NAME>_<OPTION>``.
 
+    ``NDX_IDLE_THREAD`` says whether there may be a thread for idle memory.
+
     Raises
     ------
     ValueError
@@ -312,6 +315,7 @@ def defaults_from_environment(environment):
     # `NDX_LIMIT= program` is how shells come close to removing a variable.
     environment = {name: value for name, value in environment.items() if value}
     chosen = environment.get("NDX_BACKEND", "host")
+    allow_idle_thread(environment.get("NDX_IDLE_THREAD", "1"))
     if "NDX_LIMIT" in environment:
         try:
             set_process_limit(environment["NDX_LIMIT"])

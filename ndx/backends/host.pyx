@@ -84,6 +84,7 @@ cdef class HostSource(Source):
         self.paged = ndx_pages_are_lazy()
         self.zeroed = self.paged
         self.hidden = ndx_reserves_unseen()
+        self.unattended = True
         rationed = sizeof(void *) < 8 or address_space_is_rationed()
         self.extent = (1 << 26) if rationed else (1 << 34)
         self.huge_from = HUGE_FROM

@@ -79,6 +79,7 @@ cdef class FileSource(Source):
         self.granularity = STEP
         self.paged = True
         self.zeroed = True
+        self.unattended = True
         self.budgeted = False
         self.fork_safe = False
         # ASan needs shadow memory for an eighth of the address space.

@@ -177,14 +177,14 @@ cdef class PooledBackend(Backend):
             self.evictor = _pressure.new_evictor(self, options.evict)
         self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=options.pool, limit=options.limit,
-                         initial=options.initial, cutoff=options.round_below)
-        self.pool.idle_after = options.idle_milliseconds
+                         initial=options.initial, cutoff=options.round_below,
+                         idle_after=options.idle_milliseconds)
         if guards.mode and self.host_accessible and not self.device_number:
             pool_use_guards(self.pool)
             self.guarded = self.attended = True
         _pressure.pooled.add(self)
         if options.initial and options.pool != "arena":
-            self.pool.kept = options.initial
+            ndx_store_size(&self.pool.kept, options.initial)
             warm_up(self, options.initial, False)
         return 0
 
@@ -457,7 +457,8 @@ cdef class PooledBackend(Backend):
 
     @kept_nbytes.setter
     def kept_nbytes(self, size_t value) -> None:
-        self.pool.kept = value
+        ndx_store_size(&self.pool.kept, value)
+        self.pool.note_idle(ndx_milliseconds())
 
     @property
     def page_nbytes(self) -> int:
@@ -531,7 +532,7 @@ cdef class PooledBackend(Backend):
         if before == FOR_EVER:
             # A full trim drops the memory that `initial` or `reserve` set aside, too.
             ndx_lock_acquire(&self.pool.lock)
-            self.pool.kept = min(self.pool.kept, nbytes)
+            ndx_store_size(&self.pool.kept, min(self.pool.kept, nbytes))
             ndx_lock_release(&self.pool.lock)
         with nogil:
             if before == FOR_EVER or nbytes:

@@ -18,6 +18,7 @@ cdef class Source:
     cdef readonly bint cpu_waits         # the CPU uses the ranges, and waits for events
     cdef readonly bint host_accessible   # the CPU can read and write it
     cdef readonly bint fork_safe         # a forked child may continue to use it
+    cdef readonly bint unattended        # `purge` and `release` run no Python, ever
     cdef readonly bint budgeted          # it counts towards the process's limit
     cdef readonly int gpu                # GPU whose limit counts it, from 1; 0: none
     cdef readonly str place              # location of its memory, for messages; or None

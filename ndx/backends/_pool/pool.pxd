@@ -46,6 +46,8 @@ cdef class Pool(PoolStore):
     cdef void note_idle(self, uint64_t now) noexcept nogil
     cdef uint64_t look_period(self) noexcept nogil
     cdef size_t idle(self) noexcept nogil
+    cdef size_t spare(self) noexcept nogil
+    cdef bint leave_to_thread(self, uint64_t when) noexcept nogil
     cdef int show(self, PoolSegment *segment, char *end) noexcept nogil
     cdef void undo_commit(self, Grant *grant) noexcept nogil
     cdef int check_size(self, size_t need) noexcept nogil
@@ -57,3 +59,5 @@ cdef class Pool(PoolStore):
     cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil
 
 cdef Pool pool_after(Pool pool)
+cdef PyObject *pool_visit(bint first) noexcept nogil
+cdef void pool_leave() noexcept nogil

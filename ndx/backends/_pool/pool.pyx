@@ -58,6 +58,9 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
+cdef extern from "ndx/internal/idle_thread.h" nogil:
+    bint ndx_idle_thread_wake(uint64_t when)
+
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
@@ -68,14 +71,19 @@ cdef enum:
     HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
     SHOWN_SHIFT = 5              # a step of `show`: this part of what was shown before
 
-# All pools, for a fork, which needs every lock to be free in the child.
+# All pools, for a fork, which needs every lock to be free in the child, and for looks.
 cdef ndx_lock pools_lock
 cdef PyObject *pools = NULL
+# The pool at which the idle thread is, which has no references, and the next one.
+cdef ndx_lock visit_lock         # held during a visit; taken before `pools_lock`
+cdef PyObject *visited = NULL
+cdef PyObject *ahead = NULL
 cdef long process = ndx_process_id()
 
 
 cdef void before_fork() noexcept nogil:
     cdef PyObject *pool
+    ndx_lock_acquire(&visit_lock)
     ndx_lock_acquire(&pools_lock)
     pool = pools
     while pool != NULL:
@@ -101,6 +109,7 @@ cdef void after_fork() noexcept nogil:
         pool = (<Pool>pool).next_pool
     process = ndx_process_id()
     ndx_lock_release(&pools_lock)
+    ndx_lock_release(&visit_lock)
 
 
 if ndx_at_fork(before_fork, after_fork) != 0:
@@ -114,13 +123,14 @@ cdef class Pool(PoolStore):
     """A caching allocator over a source; backends make one each."""
 
     def __cinit__(self, Source source not None, *, kind="split", limit=None,
-                  initial=None, int cutoff=24):
+                  initial=None, uint64_t idle_after=0, int cutoff=24):
         global pools
         cdef int small
         cdef size_t total = 0
         self.source = source
         self.kind = kind_of(kind)
         self.history.known_since = ndx_milliseconds()
+        self.idle_after = idle_after
         self.limit = <size_t>-1 if limit is None else <size_t>limit
         self.unit = max(64, source.alignment)
         self.unit_shift = ndx_highest_bit(self.unit)
@@ -164,9 +174,10 @@ cdef class Pool(PoolStore):
         ndx_lock_release(&pools_lock)
 
     def __dealloc__(self):
-        global pools
+        global ahead, pools
         cdef PoolSegment *segment
         cdef PyObject *here = <PyObject *>self
+        cdef bint is_visited
         ndx_lock_acquire(&pools_lock)
         if pools == here or self.prev_pool != NULL:
             if self.next_pool != NULL:
@@ -175,7 +186,14 @@ cdef class Pool(PoolStore):
                 (<Pool>self.prev_pool).next_pool = self.next_pool
             else:
                 pools = self.next_pool
+        if ahead == here:
+            ahead = self.next_pool
+        is_visited = visited == here
         ndx_lock_release(&pools_lock)
+        if is_visited:
+            # No visit begins any more; the one that has begun needs no GIL to end.
+            ndx_lock_acquire(&visit_lock)
+            ndx_lock_release(&visit_lock)
         # The holder of a block holds its backend, which holds this: no block is in use.
         segment = self.segments
         self.segments = NULL
@@ -401,10 +419,24 @@ cdef class Pool(PoolStore):
         cdef size_t reserved = ndx_load_size(&self.counters.reserved)
         return reserved - min(reserved, bytes_in_use(self))
 
+    cdef size_t spare(self) noexcept nogil:
+        """Return the bytes that are idle, without those that are kept however long."""
+        cdef size_t reserved = ndx_load_size(&self.counters.reserved)
+        cdef size_t kept = ndx_load_size(&self.kept) if self.idle_after else 0
+        return reserved - min(reserved, max(bytes_in_use(self), kept))
+
+    cdef bint leave_to_thread(self, uint64_t when) noexcept nogil:
+        """Let the idle thread look at the pool by `when`; False if none can."""
+        return self.idle_after and self.source.unattended \
+            and ndx_idle_thread_wake(when)
+
     cdef void note_idle(self, uint64_t now) noexcept nogil:
-        """Let requests read the clock if much is idle; the caller has just read it."""
+        """Have the pool looked at if much is idle; the caller has just read the clock.
+
+        The idle thread looks or, where it can't, requests, which then read the clock.
+        """
         cdef uint64_t next_look = now + self.look_period()
-        if self.idle() > QUICK_SHARE and (
+        if self.spare() > QUICK_SHARE and not self.leave_to_thread(next_look) and (
                 not ndx_load_flag(&watch.on) or ndx_load_time(&watch.next) > next_look):
             watch_begin(next_look)
         # The next request finds out whether requests are slow from now on.
@@ -684,3 +716,30 @@ cdef Pool pool_after(Pool pool):
     pool = <Pool>found
     Py_DECREF(pool)
     return pool
+
+
+cdef PyObject *pool_visit(bint first) noexcept nogil:
+    """Return the first or the next of all pools, for a visit; NULL after the last.
+
+    For the one thread that has no Python, and so counts no references: a pool is not
+    destroyed during a visit. `pool_leave` ends one that is not followed by another.
+    """
+    global visited, ahead
+    if not first:
+        ndx_lock_release(&visit_lock)
+    ndx_lock_acquire(&visit_lock)
+    ndx_lock_acquire(&pools_lock)
+    visited = pools if first else ahead
+    ahead = NULL if visited == NULL else (<Pool>visited).next_pool
+    ndx_lock_release(&pools_lock)
+    if visited == NULL:
+        ndx_lock_release(&visit_lock)
+    return visited
+
+
+cdef void pool_leave() noexcept nogil:
+    global visited, ahead
+    ndx_lock_acquire(&pools_lock)
+    visited = ahead = NULL
+    ndx_lock_release(&pools_lock)
+    ndx_lock_release(&visit_lock)

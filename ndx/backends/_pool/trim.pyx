@@ -4,18 +4,21 @@ Blocks are taken out of the pool's lists (BUSY) with the lock, worked on without
 and put back. All of these functions take the lock.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
 from ndx._lib.free_threading cimport ndx_load_size, ndx_store_size
-from ndx.backends._budget cimport budget_look, watch_claim, watch_go_on
+from ndx.backends._budget cimport budget_look, watch_begin, watch_claim, watch_go_on
 from ndx.backends._pool.index cimport (
     BUSY, FREE, PoolBlock, PoolEvent, PoolSegment, copy_block,
 )
-from ndx.backends._pool.pool cimport Pool, pool_after
+from ndx.backends._pool.pool cimport Pool, pool_after, pool_leave, pool_visit
 from ndx.backends._pool.store cimport (
     QUICK_SHARE, WINDOWS, PoolHistory, bytes_in_use, ndx_lock_acquire, ndx_lock_release,
 )
+
+from ndx.backends._environment import error_of
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -418,6 +421,22 @@ cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil:
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
+cdef extern from *:
+    """
+    #include "ndx/internal/idle_thread.h"
+    /* A tool that traces C functions runs Python in each. */
+    #if defined(CYTHON_TRACE_NOGIL) && CYTHON_TRACE_NOGIL
+    #define NDX_TRACES 1
+    #else
+    #define NDX_TRACES 0
+    #endif
+    """
+    const bint NDX_TRACES
+    const uint64_t NDX_NEVER
+    void ndx_idle_thread_allow(bint allowed, uint64_t (*look)(uint64_t now) noexcept nogil,
+                               void (*missed)(uint64_t when) noexcept nogil)
+    bint ndx_idle_thread_ends() noexcept nogil
+
 cdef uint64_t LONG = 3600000     # milliseconds
 
 
@@ -437,23 +456,65 @@ cdef void look_at_pools() noexcept nogil:
 cdef void look_at_all(uint64_t now) noexcept:
     # Nothing here runs Python: a request may have been made anywhere.
     cdef Pool pool = pool_after(None)
-    cdef uint64_t next_look = now + LONG
+    cdef uint64_t due, next_look = now + LONG
     cdef bint needed = False
     while pool is not None:
         with nogil:
-            look(pool, now)
-        if pool.idle() > QUICK_SHARE:
+            due = look(pool, now)
+        if due != NDX_NEVER and not pool.leave_to_thread(due):
             needed = True
-            next_look = min(next_look, pool.history.next_look)
+            next_look = min(next_look, due)
         pool = pool_after(pool)
     watch_go_on(needed, next_look)
 
 
-cdef void look(Pool pool, uint64_t now) noexcept nogil:
+cdef uint64_t look_alone(uint64_t now) noexcept nogil:
+    """Look at the pools that need no Python, in the idle thread; return when again."""
+    cdef uint64_t next_look = NDX_NEVER
+    cdef PyObject *pool = pool_visit(True)
+    while pool != NULL:
+        if (<Pool>pool).idle_after and (<Pool>pool).source.unattended:
+            next_look = min(next_look, look(<Pool>pool, now))
+        if ndx_idle_thread_ends():
+            pool_leave()
+            return now
+        pool = pool_visit(False)
+    return next_look
+
+
+def allow_idle_thread(text):
+    """Let a thread look at the pools, or requests alone, as ``NDX_IDLE_THREAD`` says.
+
+    Raises
+    ------
+    ValueError
+        If the text is neither "0" nor "1".
+    """
+    if text not in ("0", "1"):
+        raise error_of(
+            f"NDX_IDLE_THREAD={text!r} is neither 1, for a thread that gives idle "
+            "memory back, nor 0, for requests that do")
+    ndx_idle_thread_allow(text == "1" and not NDX_TRACES, look_alone, watch_begin)
+
+
+cdef uint64_t look(Pool pool, uint64_t now) noexcept nogil:
+    """Give back what is due of a pool; return when it is to be looked at again."""
+    cdef PoolHistory *history = &pool.history
     cdef uint64_t after = pool.idle_after
-    if not pool.lost and end_window(pool, now) and after and now > after \
-            and pool.idle():
-        pool_release_since(pool, now - after, pool.kept)
+    cdef uint64_t before = now - min(now, after)
+    cdef uint64_t due = NDX_NEVER
+    cdef bint tried
+    if pool.lost:
+        return NDX_NEVER
+    tried = end_window(pool, now) and after and before
+    if tried and pool.spare():
+        pool_release_since(pool, before, ndx_load_size(&pool.kept))
+    ndx_lock_acquire(&pool.lock)
+    # If all that is free is as old as what had to go, the rest can't go.
+    if pool.spare() > QUICK_SHARE and not (tried and pool.now < before):
+        due = history.next_look
+    ndx_lock_release(&pool.lock)
+    return due
 
 
 cdef bint end_window(Pool pool, uint64_t now) noexcept nogil:
