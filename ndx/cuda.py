@@ -1,4 +1,7 @@
-"""Captured graphs, for NVIDIA's GPUs only. Importing it needs no GPU."""
+"""For NVIDIA's GPUs only: captured graphs, and ndx's memory for other libraries.
+
+Importing it needs no GPU.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from typing import TYPE_CHECKING, overload
 from ndx._api.public import name_functions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-    from ndx._typing import Graph, P, R
+    from ndx._typing import BackendLike, Graph, P, R
 
-__all__ = ["graph"]
+__all__ = ["cupy_allocator", "graph", "torch_allocator"]
 
 
 @overload
@@ -90,6 +94,100 @@ def graph(function=None, /, *, max_graphs=8):
     from ndx._cuda.graphs import Graph
 
     return Graph(function, max_graphs)
+
+
+def cupy_allocator(nbytes: int, /) -> Any:
+    """Be CuPy's allocator: its arrays are in the memory of ndx.
+
+    Limits, statistics and the remedies when memory is short then hold for CuPy's
+    arrays, too; recordings see them, as arrays of bytes.
+
+    Parameters
+    ----------
+    nbytes : int
+        Bytes that CuPy asks for.
+
+    Returns
+    -------
+    cupy.cuda.MemoryPointer
+        Memory of the current GPU, from the backend of ndx that is current there, or
+        the arena of its workspace. It goes back in the order of CuPy's stream.
+
+    Raises
+    ------
+    ndx.OutOfMemoryError
+        If there is no more.
+    DeviceError
+        If CuPy, its libraries or a GPU are missing.
+
+    Notes
+    -----
+    Reference: CuPy, "Memory Management",
+    https://docs.cupy.dev/en/stable/user_guide/memory.html.
+
+    Examples
+    --------
+    ``cupy.cuda.set_allocator(ndx.cuda.cupy_allocator)`` for the process, or for a
+    scope::
+
+        with ndx.use("cuda:0", limit="2GiB"):
+            with cupy.cuda.using_allocator(ndx.cuda.cupy_allocator):
+                x = cupy.ones(1000)
+    """
+    from ndx._cuda.session import session_of
+    from ndx.backends import _cupy
+
+    return session_of(_cupy.load().cuda.Device().id).bridge.allocate(nbytes)
+
+
+def torch_allocator(backends: Mapping[int, BackendLike] | None = None, /) -> Any:
+    """Return an allocator by which PyTorch's tensors are in the memory of ndx.
+
+    Parameters
+    ----------
+    backends : dict of int to (str or ndx.backends.Backend), optional
+        Which backend serves a GPU, by its number. Default: ``"cuda:0"`` and so on.
+
+    Returns
+    -------
+    torch.cuda.memory.CUDAPluggableAllocator
+        For ``torch.cuda.memory.change_current_allocator``, before PyTorch makes its
+        first tensor on a GPU.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch is missing, or is older than 2.0.
+    TypeError
+        If a backend has no pool.
+
+    Notes
+    -----
+    A refusal of ndx is ``std::bad_alloc`` in PyTorch, which raises RuntimeError; stderr
+    has ndx's error with its reasons. PyTorch's own cache and statistics are out of use.
+    There is one such allocator in a process; another call changes its backends.
+    Reference: PyTorch, "Using custom memory allocators for CUDA",
+    https://pytorch.org/docs/stable/notes/cuda.html.
+
+    Examples
+    --------
+    ::
+
+        gpu = ndx.backends.get("cuda:0", limit="8GiB")
+        torch.cuda.memory.change_current_allocator(ndx.cuda.torch_allocator({0: gpu}))
+    """
+    from torch.cuda.memory import CUDAPluggableAllocator
+
+    from ndx import _compiled
+    from ndx.backends import _lending
+
+    for device, backend in (backends or {0: "cuda:0"}).items():
+        _lending.lend(device, backend, throws=True)
+    made = CUDAPluggableAllocator(
+        _compiled.__file__, "ndx_torch_alloc", "ndx_torch_free"
+    )
+    made.allocator().set_record_stream_fn(_lending.addresses()[2])
+    return made
 
 
 def __dir__():

@@ -131,7 +131,7 @@ def test_bytes_of_all_requests(backend):
     total = 8 * 101_104
     assert after["total_bytes"] - before["total_bytes"] == found.total_bytes == total
     assert after["allocated_bytes"] == before["allocated_bytes"]
-    assert f"ndx_allocated_bytes_total{{backend=\"{backend.name}\"" in (
+    assert f'ndx_allocated_bytes_total{{backend="{backend.name}"' in (
         memory.prometheus()
     )
 
