@@ -201,7 +201,8 @@ path = _compiled.__file__
     PyObject *path = PyObject_GetAttrString(PyImport_AddModule("__main__"), "path");
     void *library = dlopen(PyUnicode_AsUTF8(path), RTLD_LAZY);
     auto alloc = (void *(*)(ssize_t, int, void *))dlsym(library, "ndx_torch_alloc");
-    auto free = (void (*)(void *, ssize_t, int, void *))dlsym(library, "ndx_torch_free");
+    auto free = (void (*)(void *, ssize_t, int, void *))dlsym(
+        library, "ndx_torch_free");
     void *ptr = alloc(1000, 0, nullptr);
     if (ptr == nullptr) { return 3; }
     free(ptr, 1000, 0, nullptr);
