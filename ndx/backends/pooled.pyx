@@ -89,8 +89,9 @@ cdef class PooledBackend(Backend):
         are idle; of ``round`` and ``naive`` for requests of that size. The size of an
         ``arena``; default there: `limit`.
     idle_release : float or None, default 30
-        Seconds after which idle memory is given back to the system, at one of the
-        next requests; None for never.
+        Seconds after which idle memory is given back to the system; None for never.
+        A thread does so for the host's memory and for files, unless the environment
+        says ``NDX_IDLE_THREAD=0``; for others one of the next requests does.
     reserve_fraction : float, default 0
         The part of the source's memory that is left to others: before the pool
         takes more than that, it gives back what it keeps idle.

@@ -433,8 +433,9 @@ cdef extern from *:
     """
     const bint NDX_TRACES
     const uint64_t NDX_NEVER
-    void ndx_idle_thread_allow(bint allowed, uint64_t (*look)(uint64_t now) noexcept nogil,
-                               void (*missed)(uint64_t when) noexcept nogil)
+    void ndx_idle_thread_allow(
+        bint allowed, uint64_t (*look)(uint64_t now) noexcept nogil,
+        void (*missed)(uint64_t when) noexcept nogil)
     bint ndx_idle_thread_ends() noexcept nogil
 
 cdef uint64_t LONG = 3600000     # milliseconds
@@ -444,6 +445,7 @@ cdef void look_at_pools() noexcept nogil:
     """Give back memory that was idle for long, of all pools, if a look is due.
 
     A request of any pool is the occasion, so that pools without requests are seen, too.
+    Where the idle thread can, it looks, without requests.
     """
     cdef uint64_t now = ndx_milliseconds()
     if not watch_claim(now):

@@ -59,7 +59,7 @@ def is_back(backend, most=MIB):
     return lambda: backend.stats()["reserved_bytes"] <= most
 
 
-# ------------------------------------------------------------------------ what goes back
+# ----------------------------------------------------------------------- what goes back
 
 
 @pytest.mark.parametrize("make", [host, files])
@@ -125,7 +125,7 @@ def test_a_peak_comes_again_within_the_time():
     assert backend.events()["purges"] == 0
 
 
-# --------------------------------------------------------------------------- the thread
+# -------------------------------------------------------------------------- the thread
 
 
 @only_where_threads_are_listed
@@ -213,7 +213,7 @@ def test_it_takes_no_signals():
     assert not blocked() >> (signal.SIGBUS - 1) & 1
 
 
-# --------------------------------------------------------------------------------- forks
+# -------------------------------------------------------------------------------- forks
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -247,9 +247,10 @@ def test_forks_while_it_works():
     code = """
 backends = [HostBackend(idle_release=0.001) for _ in range(4)]
 over = threading.Event()
+files = ndx.backends.MmapBackend(idle_release=0.001)
 def work():
     while not over.is_set():
-        for backend in backends:
+        for backend in (*backends, files):
             make_idle(backend, 4 * MIB)
 workers = [threading.Thread(target=work) for _ in range(2)]
 for each in workers:
@@ -290,13 +291,16 @@ print([str(each.message) for each in caught])
     assert run(code, **one) == "[]\n"
 
 
-# ---------------------------------------------------------------------------------- exit
+# --------------------------------------------------------------------------------- exit
 
 ENDINGS = {
     "the end of the program": "",
     "sys.exit": "sys.exit(0)",
     "os._exit": "sys.stdout.flush(); os._exit(0)",
-    "an exception in atexit": "import atexit; atexit.register(lambda: make_idle(kept[0]))",
+    "a release at exit": """
+import atexit
+atexit.register(lambda: make_idle(kept[0]))
+""",
     "daemon threads": """
 def work():
     while True:
@@ -338,7 +342,7 @@ time.sleep(30)
     assert run(code) == "ended\n"
 
 
-# ------------------------------------------------------------------- many pools, threads
+# ------------------------------------------------------------------ many pools, threads
 
 
 def test_pools_come_and_go_while_it_looks():
