@@ -9,6 +9,8 @@ from libc.stdint cimport uintptr_t
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.pooled cimport PooledBackend
 
+from ndx._lib.device import device_of
+from ndx.backends._gpus import KIND
 from ndx.backends._registry import get
 from ndx.backends.buffer import Buffer
 
@@ -113,7 +115,7 @@ cdef void *allocate(Py_ssize_t size, int device, void *stream) noexcept with gil
 
 cdef object lender_of(int device):
     found = lenders.get(device)
-    return get(f"cuda:{device}") if found is None else found
+    return get(device_of(KIND.first + device)) if found is None else found
 
 
 cdef void take_back(void *ptr, void *stream) noexcept with gil:

@@ -70,6 +70,7 @@ cdef size_t total_memory = memory_and_swap()
 
 # no_gc_clear: it gives memory back, and says why it has none, until the pool has ended.
 @cython.no_gc_clear
+@cython.binding(False)
 cdef class HostSource(Source):
     """Private pages of the process.
 
