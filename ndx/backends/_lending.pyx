@@ -35,19 +35,21 @@ cdef extern from *:
     }
     #endif
 
-    static void *(*ndx_lend)(Py_ssize_t, int, void *) = NULL;
-    static void (*ndx_take_back)(void *, void *) = NULL;
-    static void (*ndx_note_use)(void *, void *) = NULL;
-    static int ndx_throws = 0;
+    /* Set when the module is imported, before anything is lent. */
+    static void *(*ndx_lend)(Py_ssize_t, int, void *);
+    static void (*ndx_take_back)(void *, void *);
+    static void (*ndx_note_use)(void *, void *);
+    static int ndx_throws;
 
     /* What is lent when the interpreter has ended goes with the process. */
     NDX_EXPORT void *ndx_torch_alloc(Py_ssize_t size, int device, void *stream) {
         void *ptr = NULL;
-        if (Py_IsInitialized() && ndx_lend != NULL) { ptr = ndx_lend(size, device, stream); }
+        if (Py_IsInitialized()) { ptr = ndx_lend(size, device, stream); }
         if (ptr == NULL && size > 0 && ndx_throws) { ndx_throw_bad_alloc(); }
         return ptr;
     }
-    NDX_EXPORT void ndx_torch_free(void *ptr, Py_ssize_t size, int device, void *stream) {
+    NDX_EXPORT void ndx_torch_free(void *ptr, Py_ssize_t size, int device,
+                                   void *stream) {
         (void)size; (void)device;
         if (ptr != NULL && Py_IsInitialized()) { ndx_take_back(ptr, stream); }
     }
