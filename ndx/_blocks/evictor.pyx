@@ -25,8 +25,8 @@ from ndx._blocks.block cimport (
     block_unlock, block_watch, link, note_moved, unlink,
 )
 from ndx._lib.free_threading cimport (
-    NDX_QUEUES, ndx_get_int, ndx_set_clock, ndx_store_byte, ndx_stripe_lock, ndx_stripe_unlock,
-    ndx_up_if_any,
+    NDX_QUEUES, ndx_get_int, ndx_set_clock, ndx_store_byte, ndx_stripe_lock,
+    ndx_stripe_unlock, ndx_up_if_any,
 )
 from ndx._lib.tracing cimport trace, untrace
 from ndx._lib.unraisable cimport report_ignored

@@ -76,11 +76,12 @@ cdef struct PoolShelf:
     size_t live                  # these two as differences, which may be below 0
     size_t allocated
     size_t peak                  # the highest of `allocated`, at least 0
-    # Arrays whose elements lie in their objects, by bytes, and room for more (in units
-    # of CELL_UNIT) that is held already: as memory that `over` and `trim` know.
-    size_t cells[CELL + 1]
-    size_t cell_room
     size_t quick_nbytes
+    # Room for arrays whose elements lie in their objects (in units of CELL_UNIT), that
+    # is held already: as memory that `over` and `trim` know. And how many there are, by
+    # bytes. What all requests use comes first, in as few lines of the cache as can be.
+    size_t cell_room
+    size_t cells[CELL + 1]
     PoolBlock *quick[QUICK_LISTS]
 
 cdef extern from "ndx/internal/free_threading.h" nogil:
