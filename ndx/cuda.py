@@ -9,6 +9,7 @@ import functools
 from typing import TYPE_CHECKING, overload
 
 from ndx._api.public import name_functions
+from ndx.backends import _lending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,10 +135,9 @@ def cupy_allocator(nbytes: int, /) -> Any:
             with cupy.cuda.using_allocator(ndx.cuda.cupy_allocator):
                 x = cupy.ones(1000)
     """
-    from ndx._cuda.session import session_of
-    from ndx.backends import _cupy
+    from ndx._cuda.session import current_session
 
-    return session_of(_cupy.load().cuda.Device().id).bridge.allocate(nbytes)
+    return current_session().bridge.allocate(nbytes)
 
 
 def torch_allocator(backends: Mapping[int, BackendLike] | None = None, /) -> Any:
@@ -178,14 +178,10 @@ def torch_allocator(backends: Mapping[int, BackendLike] | None = None, /) -> Any
     """
     from torch.cuda.memory import CUDAPluggableAllocator
 
-    from ndx import _compiled
-    from ndx.backends import _lending
-
     for device, backend in (backends or {0: "cuda:0"}).items():
         _lending.lend(device, backend, throws=True)
-    made = CUDAPluggableAllocator(
-        _compiled.__file__, "ndx_torch_alloc", "ndx_torch_free"
-    )
+    library = _lending.__spec__.origin
+    made = CUDAPluggableAllocator(library, "ndx_torch_alloc", "ndx_torch_free")
     made.allocator().set_record_stream_fn(_lending.addresses()[2])
     return made
 

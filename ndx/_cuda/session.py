@@ -6,7 +6,7 @@ from ndx._cuda.staging import Staging
 from ndx.backends import _cupy
 from ndx.backends._gpus import KIND
 
-__all__ = ["Session", "session_for", "session_of"]
+__all__ = ["Session", "current_session", "session_for", "session_of"]
 
 _sessions = {}
 
@@ -44,6 +44,11 @@ def session_of(index):
     if key not in _sessions:
         _sessions[key] = Session(index)
     return _sessions[key]
+
+
+def current_session():
+    """Return the session of the GPU that is CuPy's current one."""
+    return session_of(_cupy.load().cuda.Device().id)
 
 
 def session_for(*values):
