@@ -24,6 +24,7 @@ from ndx._blocks.block cimport (
     block_is_watched, block_lock, block_memory, block_set_free, block_take_memory,
     block_unlock, block_watch, link, note_moved, unlink,
 )
+from ndx._files.mapping cimport any_lost, is_lost
 from ndx._lib.free_threading cimport (
     NDX_QUEUES, ndx_get_int, ndx_set_clock, ndx_store_byte, ndx_stripe_lock,
     ndx_stripe_unlock, ndx_up_if_any,
@@ -269,6 +270,9 @@ cdef class Evictor(BlockParent):
         moved = moved and is_movable(self, block, leaves)
         if moved:
             memcpy(memory.ptr, block.ptr, block.nbytes)
+            # What can't be read from its file stays there, where uses find that.
+            moved = not (any_lost() and is_lost(block.ptr, block.nbytes))
+        if moved:
             before = block_memory(block)
             backend = block.backend
             memory_owner = block.memory_owner

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.disks import cut
 from helpers.examples import examples
 from helpers.pools import files, host
 from helpers.together import run_together
@@ -267,6 +268,18 @@ def test_live_arrays_are_those_of_where_they_are():
     live = ndx.memory.live(backend)
     assert live.nbytes == backend.stats()["allocated_bytes"] == 4 * MIB
     assert len(arrays) == 6
+
+
+def test_what_is_lost_away_is_not_brought_back_as_zeros(tmp_path):
+    backend = evicting(files(directory=tmp_path))
+    with ndx.use(backend):
+        arrays = [filled(i + 1) for i in range(6)]
+        assert cut(tmp_path)
+        arrays[3:] = []  # now there is room
+        for _ in range(2):
+            with pytest.raises(ndx.MappedFileError):
+                ndx.sum(arrays[0])
+        assert int(arrays[2][0]) == 3
 
 
 def test_recordings_know_where_arrays_went():

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import finish_python, run_python, start_python
-from helpers.disks import breakable
+from helpers.disks import breakable, cut, files_in
 from helpers.pools import check, take
 
 import ndx
@@ -20,29 +20,8 @@ pytestmark = pytest.mark.skipif(
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
-def files_in(directory):
-    """Return (descriptor, path, status) of the files that this process has there."""
-    found = []
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            path = os.readlink(entry)
-        except OSError:
-            continue
-        if path.startswith(f"{directory}/"):
-            found.append((int(entry.name), path, os.stat(entry)))
-    return found
-
-
 def disk_bytes(directory):
     return sum(512 * status.st_blocks for _, _, status in files_in(directory))
-
-
-def cut(directory, keep=0):
-    """Shorten all files there, as another process could; return how many."""
-    files = files_in(directory)
-    for number, _, _ in files:
-        os.truncate(f"/proc/self/fd/{number}", keep)
-    return len(files)
 
 
 def test_arrays_lie_in_files_without_names(tmp_path):

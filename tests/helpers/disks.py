@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +120,24 @@ def breakable(folder, megabytes=16):
 
         stack.callback(os.truncate, image, megabytes << 20)
         yield folder, fail
+
+
+def files_in(directory):
+    """Return (descriptor, path, status) of the files that this process has there."""
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            path = os.readlink(entry)
+        except OSError:
+            continue
+        if path.startswith(f"{directory}/"):
+            found.append((int(entry.name), path, os.stat(entry)))
+    return found
+
+
+def cut(directory, keep=0):
+    """Shorten all files there, as another process could; return how many."""
+    files = files_in(directory)
+    for number, _, _ in files:
+        os.truncate(f"/proc/self/fd/{number}", keep)
+    return len(files)
