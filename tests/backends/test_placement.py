@@ -15,6 +15,7 @@ import pytest
 from helpers.commands import finish, run_python, start
 from helpers.examples import examples
 from helpers.pools import check, take
+from helpers.sanitizers import locks_pages
 from helpers.threads import running
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,6 +226,7 @@ def test_by_default_ranges_from_4_mib_on_may_be_in_huge_pages():
 # ---- locks ---------------------------------------------------------------------------
 
 
+@locks_pages
 @needs_locks
 @pytest.mark.parametrize("pool", ["split", "round", "naive", "unpooled", "arena"])
 def test_what_is_held_is_locked(pool):
@@ -243,6 +245,7 @@ def test_what_is_held_is_locked(pool):
     assert backend.placement()["locked_bytes"] == 0
 
 
+@locks_pages
 @needs_locks
 def test_what_goes_back_is_unlocked_between_live_ranges():
     backend = HostBackend(lock=True)
@@ -257,6 +260,7 @@ def test_what_goes_back_is_unlocked_between_live_ranges():
     assert bytes(again) == bytes(MIB)
 
 
+@locks_pages
 @needs_locks
 def test_locked_zeros_are_zeros():
     with ndx.use("host", lock=True):
@@ -267,6 +271,7 @@ def test_locked_zeros_are_zeros():
                 assert not bool(ndx.any(ndx.zeros(nbytes, dtype="uint8")))
 
 
+@locks_pages
 @needs_locks
 def test_arenas_of_workspaces_are_locked():
     with ndx.use("host", lock=True) as backend:
@@ -281,6 +286,7 @@ def test_arenas_of_workspaces_are_locked():
     assert backend.placement()["locked_bytes"] == 0
 
 
+@locks_pages
 @needs_locks
 def test_numpys_arrays_are_locked_and_go_back():
     with ndx.use("host", lock=True, numpy=True) as backend:
@@ -295,6 +301,7 @@ def test_numpys_arrays_are_locked_and_go_back():
     assert backend.placement()["locked_bytes"] == 0
 
 
+@locks_pages
 @needs_huge
 @needs_locks
 @pytest.mark.threads
@@ -349,6 +356,7 @@ def run_bound(code):
     return run_python(WITHOUT_RIGHTS + code)
 
 
+@locks_pages
 def test_beyond_the_limit_of_the_process_requests_are_refused():
     printed = run_bound("""
 bound(4 * 2**20)
@@ -371,6 +379,7 @@ print(int(ndx.sum(more)), int(ndx.sum(kept)))
     assert printed[1:] == ["True", "True", "1048576 1048576"]
 
 
+@locks_pages
 @pytest.mark.parametrize("pool", ["split", "round", "naive", "unpooled", "arena"])
 def test_a_process_that_may_lock_nothing_gets_nothing(pool):
     printed = run_bound(f"""
@@ -384,6 +393,7 @@ print(backend.stats()["reserved_bytes"], backend.placement()["locked_bytes"])
     assert printed[1] == "0 0"
 
 
+@locks_pages
 def test_idle_locked_memory_and_a_fallback_help():
     assert (
         run_bound("""
@@ -405,6 +415,7 @@ def test_a_refusal_of_the_system_says_what_it_answered(tmp_path):
     assert "did not lock the pages: Resource temp" in why_not_locked(11, 0, tmp_path)
 
 
+@locks_pages
 @needs_locks
 def test_a_forked_child_has_no_locks_and_makes_its_own():
     printed = run_python("""
@@ -577,6 +588,7 @@ def test_what_a_system_tells(tmp_path):
         assert huge_page_size(tmp_path) == size
 
 
+@locks_pages
 @needs_huge
 @needs_locks
 @needs_nodes

@@ -15,6 +15,10 @@ counts_pages = pytest.mark.skipif(SANITIZED, reason="counts what sanitizers add"
 handles_signals = pytest.mark.skipif(
     SANITIZED, reason="sanitizers handle these signals themselves"
 )
+writes_out_of_bounds = pytest.mark.skipif(
+    SANITIZED, reason="sanitizers find these writes first"
+)
+locks_pages = pytest.mark.skipif(SANITIZED, reason="sanitizers ignore mlock")
 
 
 def sleeping(task):

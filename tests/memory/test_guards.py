@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from helpers import commands
+from helpers.sanitizers import writes_out_of_bounds
 
 import ndx
 from ndx import memory
@@ -95,6 +96,7 @@ for name, make in makers.items():
 """
 
 
+@writes_out_of_bounds
 def test_each_backend_is_guarded():
     lines = run("raise", EACH_BACKEND)
     assert len(lines) == 50
@@ -111,6 +113,7 @@ def test_each_backend_is_guarded():
             assert len(freed) == 2
 
 
+@writes_out_of_bounds
 def test_a_write_is_found_where_it_was():
     """Random sizes, offsets and lives: each byte out of bounds is told, none within."""
     lines = run(
@@ -182,6 +185,7 @@ with ndx.use(backend):
     assert lines == [[8808, 8896 + 3 * 128], 64, [800, 928]]
 
 
+@writes_out_of_bounds
 def test_a_warning():
     lines = run(
         "warn",
@@ -206,6 +210,7 @@ print(json.dumps([damages[0].shape, damages[0].dtype, damages[0].line]))
     assert (shape, dtype, line) == ([2, 3], "float64", "<string>:31 in <module>")
 
 
+@writes_out_of_bounds
 @pytest.mark.parametrize("way", ["del x", "ndx.memory.check()"])
 def test_an_abort(way):
     ended = start("abort", f"x = ndx.ones(3)\nwrite(address_of(x) + 24)\n{way}\n")
@@ -214,6 +219,7 @@ def test_an_abort(way):
     assert "most recent call first" in ended.stderr
 
 
+@writes_out_of_bounds
 def test_a_warning_that_is_an_error_is_raised():
     ended = start(
         "warn",
@@ -224,12 +230,14 @@ def test_a_warning_that_is_an_error_is_raised():
     assert (ended.stdout, ended.returncode) == ("raised\n", 0)
 
 
+@writes_out_of_bounds
 def test_what_nobody_freed_is_checked_at_exit():
     ended = start("raise", "x = ndx.ones(3)\nwrite(address_of(x) + 24)\n")
     assert "MemoryDamageError" in ended.stderr
     assert start("raise", "x = ndx.ones(3)\n").stderr == ""
 
 
+@writes_out_of_bounds
 def test_memory_of_numpys_results():
     lines = run(
         "raise",
@@ -334,6 +342,7 @@ print(json.dumps(ndx.memory.check()))
     assert lines == [[]]
 
 
+@writes_out_of_bounds
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child():
     lines = run(
