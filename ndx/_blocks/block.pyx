@@ -335,7 +335,8 @@ cdef void block_take_memory(Block *block, const Memory *memory) noexcept:
     block.ptr = memory.ptr
     block.cookie = memory.cookie
     block.beyond = <unsigned char>(memory.nbytes - block.nbytes)
-    block.holding = OWN_RANGE
+    # Read without the lock by `own_block`.
+    ndx_store_byte(&block.holding, OWN_RANGE)
 
 
 cdef Memory block_memory(const Block *block) noexcept:
