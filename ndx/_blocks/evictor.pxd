@@ -14,6 +14,7 @@ cdef class Evictor(BlockParent):
     cdef size_t returned_bytes
     cdef size_t uses                 # of blocks that are away, since the last swap
     cdef size_t unseen               # and since the last look
+    cdef size_t admitted             # blocks since the last look
     cdef size_t patience             # uses until the next swap
     cdef bint regretted              # the last swap: its victim was used
 
@@ -22,6 +23,7 @@ cdef class Evictor(BlockParent):
     cdef int bring_back(self, Block *block) except -1
     cdef bint may_swap(self, Block *block, size_t missing) noexcept
     cdef void look(self) noexcept
-    cdef size_t unused_bytes(self, size_t enough) noexcept
+    cdef size_t bytes_at_home(self, size_t enough, bint unused) noexcept
+    cdef Backend obtain(self, size_t nbytes, Memory *out)
     cdef bint move(self, Block *block, const Memory *memory, Backend to, bint leaves,
                    unsigned int index) noexcept

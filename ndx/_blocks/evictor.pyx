@@ -103,13 +103,23 @@ cdef class Evictor(BlockParent):
                 "returned_bytes": returned_bytes}
 
     def make_room(self, size_t nbytes):
-        """Let blocks of so many bytes leave, if they can; return the bytes."""
+        """Let blocks of so many bytes leave; return the bytes: 0 if fewer could."""
+        cdef bint enough
+        ndx_stripe_lock(NDX_QUEUES)
+        enough = self.bytes_at_home(nbytes, False) >= nbytes
+        ndx_stripe_unlock(NDX_QUEUES)
+        if not enough or not _pressure.may_have_room(self.place, nbytes):
+            return 0
         return self.evict(nbytes, False)
 
     cdef void admit(self, Block *block) noexcept:
         Py_INCREF(self)
         block.parent = <PyObject *>self
         ndx_stripe_lock(NDX_QUEUES)
+        # What was used before memory is short is to be known then.
+        self.admitted += 1
+        if self.admitted > self.count >> LOOK_SHIFT:
+            self.look()
         link(&self.at_home, block)
         self.count += 1
         ndx_stripe_unlock(NDX_QUEUES)
@@ -142,6 +152,7 @@ cdef class Evictor(BlockParent):
         """
         cdef size_t left, evicted = 0
         cdef Memory memory
+        cdef Backend server
         cdef Block *block
         ndx_stripe_lock(NDX_QUEUES)
         left = self.count * (1 if swaps else 2)
@@ -153,13 +164,31 @@ cdef class Evictor(BlockParent):
             try:
                 if not may_move(self, block, True):
                     continue
-                if self.place.allocate(block.nbytes, False, &memory) != ALLOCATED:
+                server = self.obtain(block.nbytes, &memory)
+                if server is None:
                     break
-                if self.move(block, &memory, self.place, True, SWAPPED if swaps else 0):
+                if self.move(block, &memory, server, True, SWAPPED if swaps else 0):
                     evicted += block.nbytes
             finally:
                 block_decref(block)
         return evicted
+
+    cdef Backend obtain(self, size_t nbytes, Memory *out):
+        """Get memory for a block that leaves; return its backend, None: there is none.
+
+        The place may have a fallback. What it raises (in a forked child, say) is no
+        error of the request for which blocks leave.
+        """
+        cdef PyObject *server = <PyObject *>self.place
+        try:
+            if self.place.allocate(nbytes, False, out) == ALLOCATED:
+                return self.place
+            if self.place.allocate_from_fallback(
+                    nbytes, False, out, &server) == ALLOCATED:
+                return <Backend>server
+        except Exception:
+            pass
+        return None
 
     cdef Block *coldest(self, size_t *left, bint swaps) noexcept:
         """Return a block that was not used since the last look, with a reference.
@@ -216,7 +245,7 @@ cdef class Evictor(BlockParent):
                 self.patience -= self.patience >> 1
             self.regretted = False
             self.uses = 0
-            may = self.unused_bytes(missing) >= missing
+            may = self.bytes_at_home(missing, True) >= missing
         if not may and self.unseen > max(self.count >> LOOK_SHIFT, self.patience):
             self.look()
         ndx_stripe_unlock(NDX_QUEUES)
@@ -229,7 +258,7 @@ cdef class Evictor(BlockParent):
         cdef Block *block
         cdef Block *after
         cdef size_t left
-        self.unseen = 0
+        self.unseen = self.admitted = 0
         left = self.count
         after = self.at_home.next
         while left:
@@ -240,13 +269,17 @@ cdef class Evictor(BlockParent):
                 unlink(block)
                 link(&self.at_home, block)
 
-    cdef size_t unused_bytes(self, size_t enough) noexcept:
-        """Return the bytes of blocks not used since the last look, or those enough."""
+    cdef size_t bytes_at_home(self, size_t enough, bint unused) noexcept:
+        """Return the bytes of blocks that may leave, or enough of them.
+
+        `unused`: of those not used since the last look.
+        """
         cdef Block *block
         cdef size_t found = 0
         block = self.at_home.next
         while block != &self.at_home and found < enough:
-            if block_is_watched(block) and ndx_get_int(&block.pins) == 0:
+            if (block_is_watched(block) or not unused) \
+                    and ndx_get_int(&block.pins) == 0:
                 found += block.nbytes
             block = block.next
         return found

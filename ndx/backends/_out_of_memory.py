@@ -67,6 +67,12 @@ def error(nbytes, refusals):
     )
     for other, *why in refusals[1:]:
         text += f"Nor can {other.name!r}: {_explain(other, nbytes, *why)[0]}. "
+    if getattr(backend, "options", None) and backend.options.evict is not None:
+        text += (
+            f"No more arrays could leave for {backend.options.evict.name!r} (evict=): "
+            "that is full, or what is left is in use, read by a NumPy view, in a "
+            "workspace, or below 64 KiB. "
+        )
     text += (
         f"To go on, {advice}.{_table(backend, stats['allocated_count'])}"
         f"{_arenas(arenas)}{_makers(backend)}"

@@ -34,6 +34,7 @@ __all__ = [
     "largest_makers",
     "live_backends",
     "live_pools",
+    "may_have_room",
     "missing_for",
     "new_evictor",
     "note_asked_again",
@@ -333,6 +334,18 @@ def evict(backend, nbytes, reason):
         if evicted < missing and is_pool(each):
             evicted += each._evict(missing - evicted)
     return evicted
+
+
+def may_have_room(backend, nbytes):
+    """Return False if a pool's limit forbids so many bytes, whatever leaves it."""
+    found = innermost(backend)
+    while is_pool(found):
+        if not missing_for(found, nbytes):
+            return True
+        if found.fallback is None:
+            return False
+        found = innermost(found.fallback)
+    return True
 
 
 def missing_for(backend, nbytes):

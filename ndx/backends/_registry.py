@@ -186,9 +186,9 @@ def _create_shared(name):
     under_way = vars(_of_thread).setdefault("under_way", [])
     if name in under_way:
         msg = (
-            "fallbacks can't go round in a circle: "
+            "fallback= and evict= can't go round in a circle: "
             + " -> ".join([*under_way[under_way.index(name) :], name])
-            + "; see the variables NDX_<NAME>_FALLBACK"
+            + "; see the variables NDX_<NAME>_FALLBACK and NDX_<NAME>_EVICT"
         )
         raise ValueError(msg)
     under_way.append(name)

@@ -239,7 +239,7 @@ cdef class Request:
         cdef Candidate each
         for each in self.candidates:
             self.ask(each)
-            if self.press(each):
+            if self.press(each) or self.evict(each):
                 return True
         return False
 
@@ -251,17 +251,21 @@ cdef class Request:
         if self.press(each):
             return True
         self.remedy = EVICTION
-        while each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.evict(
-                each.short, self.nbytes, REASONS[each.reason]):
-            self.ask(each)
-        if each.reason == ALLOCATED:
+        if self.evict(each):
             return True
         self.remedy = FALLBACK
         for each in self.candidates[1:]:
             self.ask(each)
-            if self.press(each):
+            if self.press(each) or self.evict(each):
                 return True
         return False
+
+    cdef bint evict(self, Candidate each) except -1:
+        """Let arrays leave for a candidate that has refused; whether it has served."""
+        while each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.evict(
+                each.short, self.nbytes, REASONS[each.reason]):
+            self.ask(each)
+        return each.reason == ALLOCATED
 
     cdef bint press(self, Candidate each) except -1:
         """Free what competes with a candidate that has refused, and ask it again.

@@ -186,7 +186,9 @@ cdef class PooledBackend(Backend):
         _pressure.pooled.add(self)
         if options.initial and options.pool != "arena":
             ndx_store_size(&self.pool.kept, options.initial)
-            warm_up(self, options.initial, False)
+            # With guards around it, it takes as much.
+            warm_up(self, options.initial - min(
+                2 * self.pool.guard, <size_t>options.initial), False)
         return 0
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.disks import cut
 from helpers.examples import examples
 from helpers.pools import files, host
@@ -164,6 +165,71 @@ def test_results_of_numpy_leave_too():
     assert backend.stats()["away_bytes"] >= 4 * MIB
     del arrays
     assert backend.stats()["allocated_bytes"] == backend.stats()["away_bytes"] == 0
+
+
+def test_what_was_used_before_memory_was_short_stays():
+    backend = evicting(limit=LIMIT + 64 * KIB)
+    with ndx.use(backend):
+        arrays = [filled(i) for i in range(4)]
+        arrays[0] += 1
+        arrays.append(filled(4))
+    assert homes(backend, arrays) == [True, False, True, True, True]
+
+
+def test_a_place_that_has_room_again_is_asked_again():
+    class Ring:
+        pass
+
+    backend = evicting(files(limit=MIB), limit=2 * MIB)
+    with ndx.use(backend):
+        arrays = [filled(i) for i in range(3)]
+        ring = Ring()
+        ring.me, ring.array = ring, arrays.pop(0)
+        del ring
+        arrays.append(filled(3))
+    assert [int(each[0]) for each in arrays] == [1, 2, 3]
+
+
+def test_a_request_that_can_not_be_served_moves_nothing():
+    backend = evicting(files(limit=MIB))
+    with ndx.use(backend):
+        arrays = [filled(i) for i in range(4)]
+        with pytest.raises(ndx.OutOfMemoryError, match="could leave for 'mmap'"):
+            filled(9, 3 * MIB)
+    assert homes(backend, arrays) == 4 * [True]
+
+
+def test_the_fallback_of_a_place():
+    beyond = host()
+    with ndx.use(evicting(host(limit=MIB, fallback=beyond), limit=2 * MIB)):
+        arrays = [filled(i) for i in range(6)]
+    assert any(each.backend is beyond for each in arrays)
+
+
+def test_a_forked_child_does_without_the_files():
+    words = run_python("""
+        import os
+        import ndx
+        from ndx.backends import HostBackend, MmapBackend
+        backend = HostBackend(limit="2MiB", evict=MmapBackend())
+        with ndx.use(backend):
+            arrays = [ndx.full(2**20, i, dtype="uint8") for i in range(4)]
+        child = os.fork()
+        if child == 0:
+            try:
+                for _ in range(4):
+                    assert [int(ndx.max(x)) for x in arrays] == [0, 1, 2, 3]
+                with ndx.use(backend):
+                    try:
+                        ndx.ones(2**18)
+                    except ndx.OutOfMemoryError:
+                        os._exit(0)
+                os._exit(2)
+            finally:
+                os._exit(1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """)
+    assert words == "0\n"
 
 
 def test_nothing_can_leave():
