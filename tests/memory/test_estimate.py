@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from helpers.examples import examples
+from helpers.together import FREE_THREADED
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -426,7 +427,8 @@ def test_a_peak_that_changes_its_lines():
     found = memory.fit(lambda x: x * 2 + 1, lambda n: (n, 100), "8MiB")
     assert not refused(lambda x: x * 2 + 1, found.batch, found.limit)
     assert refused(lambda x: x * 2 + 1, found.batch + 1, found.limit)
-    assert found.batch == pytest.approx(2**23 / 1600, rel=0.01)
+    if not FREE_THREADED:  # there temporaries stay
+        assert found.batch == pytest.approx(2**23 / 1600, rel=0.01)
 
 
 def test_a_peak_that_is_no_line():

@@ -239,15 +239,21 @@ def test_ctrl_c_while_the_consumer_waits():
     """KeyboardInterrupt comes at once; the epoch is over, and nothing hangs."""
     printed = run_python(
         """
-        import os, signal, threading, time, ndx
+        import os, signal, sys, threading, time, ndx
 
         # Where the tests run in the background, it is ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        go_on = threading.Event()
+        go_on, taken = threading.Event(), threading.Event()
+
+        def waits(thread):
+            return sys._current_frames()[thread.ident].f_code.co_name == "wait"
 
         class Source:
             def __iter__(self):
                 yield ndx.ones(3)
+                taken.wait(30)
+                while not waits(threading.main_thread()):
+                    time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGINT)
                 go_on.wait(30)
                 yield ndx.ones(3)
@@ -257,7 +263,7 @@ def test_ctrl_c_while_the_consumer_waits():
         start = time.monotonic()
         try:
             for x in iterator:
-                pass
+                taken.set()
         except KeyboardInterrupt:
             print("interrupted", time.monotonic() - start < 20, next(iterator, "end"))
         go_on.set()

@@ -30,7 +30,7 @@ def _quarantine(monkeypatch):
 @in_thread
 def test_nothing_grows(name):
     cycles = CYCLES.get(name, 1500)
-    outcome = soak.run(name, cycles, 60.0)
+    outcome = soak.run(name, cycles, 280.0)
     assert outcome.cycles == cycles
     assert outcome.failures == []
 
