@@ -94,6 +94,12 @@ def test_tests_that_are_named_exist(page):
         assert f"\ndef {name}(" in (ROOT / path).read_text(), f"{path}::{name}"
 
 
+def test_each_row_about_allocators_has_a_test():
+    text = (ROOT / "docs/explanation/allocators.md").read_text()
+    rows = re.findall(r"^\| (?!\*\*)([^|]+?) \|", text, re.M)
+    assert rows == re.findall(r"^- (.+): `tests/", text, re.M)
+
+
 def test_the_program_of_which_door_runs_as_it_is(tmp_path):
     """The README and the page have the same command; it prints what the page says."""
     texts = [(ROOT / page).read_text() for page in ("README.md", "docs/which_door.md")]
