@@ -99,7 +99,8 @@ class Worker(threading.Thread):
         super().__init__(name=f"fuzz-{index}")
         self.index = index
         self.options = options
-        self.places = places
+        # A view of its own: without the GIL, threads must not count one's exports.
+        self.place = memoryview(places)[index * PLACE.size :][: PLACE.size]
         self.shared = shared
         self.stop = stop
         self.error = None
@@ -118,12 +119,12 @@ class Worker(threading.Thread):
 
     def play_shared(self):
         """Run rounds of steps on what all threads share."""
-        options, at = self.options, self.index * PLACE.size
+        options = self.options
         player = Player(self.shared, options.seed, self.index)
         try:
             player.play(
                 -(-options.steps // ROUND // options.threads),
-                lambda *done: PLACE.pack_into(self.places, at, *done),
+                lambda *done: PLACE.pack_into(self.place, 0, *done),
                 self.stop.is_set,
             )
         except Report as report:
@@ -132,7 +133,7 @@ class Worker(threading.Thread):
 
     def play(self, folder):
         """Run programs until there are enough, or another thread has failed."""
-        options, at = self.options, self.index * PLACE.size
+        options = self.options
         count = -(-options.steps // LENGTH // options.threads)
         ranges = None
         for turn in range(options.first, options.first + count):
@@ -142,7 +143,7 @@ class Worker(threading.Thread):
             done = (turn - options.first) * LENGTH
 
             def progress(step, number=number, done=done):
-                PLACE.pack_into(self.places, at, number, step, done + step)
+                PLACE.pack_into(self.place, 0, number, step, done + step)
 
             program = make_program(options.seed, number)
             try:
@@ -166,7 +167,7 @@ class Worker(threading.Thread):
                     self.error = (number, "leak", message)
                     self.stop.set()
                     return
-        PLACE.pack_into(self.places, at, -1, 0, count * LENGTH)
+        PLACE.pack_into(self.place, 0, -1, 0, count * LENGTH)
 
 
 def run_child(options):
@@ -190,6 +191,7 @@ def run_child(options):
             worker.start()
         for worker in workers:
             worker.join()
+            worker.place.release()
     errors = [worker.error for worker in workers if worker.error is not None]
     if errors:
         Path(options.child, "errors").write_text(json.dumps(errors))
