@@ -84,10 +84,6 @@ cdef int hold(Operands *operands) except -1:
     """Pin the arrays until `let_go`, and locate them."""
     cdef int i
     for i in range(operands.count):
-        # One that comes back (`own_block`) takes the place of none of the others.
-        if operands.arrays[i] != NULL:
-            block_is_live((<BaseArray>operands.arrays[i]).block)
-    for i in range(operands.count):
         # A number may be the result, whose element is to be in the object itself.
         if operands.arrays[i] != NULL and not holds_number(
                 <BaseArray>operands.arrays[i]):

@@ -48,6 +48,7 @@ int ndx_threads_are_near(void) { return 0; }
 #include <ndx/lock.h>
 
 #include "ndx/internal/clock.h"
+#include "ndx/internal/start_thread.h"
 
 #define NDX_STACK ((size_t)1 << 20)
 
@@ -275,34 +276,20 @@ static int ndx_count_cores(void) {
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Start a thread; return whether that succeeded. The caller has the lock. */
-static int ndx_start_thread(void) {
+/* Start one more thread; return whether that succeeded. The caller has the lock. */
+static int ndx_add_thread(void) {
     pthread_t id;
-    pthread_attr_t attributes;
-    sigset_t blocked, before;
-    int started;
     ndx_cores = ndx_count_cores();
     if (!ndx_prepared) {
         if (pthread_atfork(NULL, NULL, ndx_after_fork) != 0) { return 0; }
         ndx_prepared = 1;
     }
-    if (pthread_attr_init(&attributes) != 0) { return 0; }
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, NDX_STACK);
-    /* Signals are for the interpreter's threads, but faults for the one that faults:
-     * a mapping's SIGBUS has a handler. */
-    sigfillset(&blocked);
-    sigdelset(&blocked, SIGBUS);
-    sigdelset(&blocked, SIGFPE);
-    sigdelset(&blocked, SIGILL);
-    sigdelset(&blocked, SIGSEGV);
-    sigdelset(&blocked, SIGTRAP);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    started = pthread_create(&id, &attributes, ndx_pool_thread,
-                             (void *)(intptr_t)(ndx_started + 1)) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return started;
+    if (!ndx_start_thread(&id, NDX_STACK, ndx_pool_thread,
+                          (void *)(intptr_t)(ndx_started + 1))) {
+        return 0;
+    }
+    pthread_detach(id);
+    return 1;
 }
 
 /* Open a task of `count` parts for threads; return how many may join. */
@@ -321,7 +308,7 @@ static int ndx_open_task(ndx_task *task, ptrdiff_t count, int helpers, ndx_part 
     fegetenv(&task->environment);
     ndx_note_task();
     ndx_lock_pool();
-    while (ndx_started < helpers && ndx_start_thread()) { ++ndx_started; }
+    while (ndx_started < helpers && ndx_add_thread()) { ++ndx_started; }
     helpers = helpers < ndx_started ? helpers : ndx_started;
     all = helpers == ndx_started;
     task->seats = helpers;

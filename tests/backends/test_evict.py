@@ -8,24 +8,16 @@ import pytest
 from helpers.commands import run_python
 from helpers.disks import cut
 from helpers.examples import examples
-from helpers.pools import files, host
+from helpers.pools import Bytes, files, host
 from helpers.together import run_together
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx.backends import PythonBackend
 
 KIB = 2**10
 MIB = 2**20
 LIMIT = 4 * MIB
-
-
-class Bytes(PythonBackend):
-    """A backend without a pool."""
-
-    def acquire(self, nbytes):
-        return bytearray(nbytes)
 
 
 def evicting(place=None, limit=LIMIT, **options):

@@ -5,24 +5,17 @@ import io
 import numpy as np
 import pytest
 from helpers.examples import examples
-from helpers.pools import check, device, files, host
+from helpers.pools import Bytes, check, device, files, host
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx.backends import Buffer, PythonBackend
+from ndx.backends import Buffer
 from ndx.memory import LimitingAdaptor, LoggingAdaptor, TrackingAdaptor
 
 KIB = 2**10
 MIB = 2**20
 LIMIT = 64 * KIB
-
-
-class Bytes(PythonBackend):
-    """A backend without a pool."""
-
-    def acquire(self, nbytes):
-        return bytearray(nbytes)
 
 
 def live(backend):

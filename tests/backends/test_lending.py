@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 from helpers.commands import run_python
-from helpers.pools import UNIT, check, plain_device
+from helpers.pools import UNIT, Bytes, check, plain_device
 
 import ndx
 from ndx import _compiled
@@ -118,12 +118,8 @@ def test_the_backend_lives_as_long_as_what_it_has_lent():
 
 
 def test_what_has_no_pool_is_refused():
-    class Plain(ndx.backends.PythonBackend):
-        def acquire(self, nbytes):
-            return bytearray(nbytes)
-
     with pytest.raises(TypeError, match="has no pool"):
-        _lending.lend(GPU, Plain())
+        _lending.lend(GPU, Bytes())
 
 
 def test_many_threads(pool):
@@ -224,7 +220,7 @@ def test_cpp_gets_its_exception(tmp_path):
 
     library = sysconfig.get_config_var("LDLIBRARY")
     if shutil.which("g++") is None or not str(library).endswith(".so"):
-        pytest.skip("there is no compiler of C++, or no shared library of Python")
+        pytest.skip("a program in C++ needs g++ and a shared library of Python")
     source, program = tmp_path / "lent.cpp", tmp_path / "lent"
     source.write_text(PROGRAM)
     folder = sysconfig.get_config_var("LIBDIR")

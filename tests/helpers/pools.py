@@ -2,10 +2,23 @@
 
 import itertools
 
-from ndx.backends import Buffer, HostBackend, MmapBackend, SimulatedBackend
+from ndx.backends import (
+    Buffer,
+    HostBackend,
+    MmapBackend,
+    PythonBackend,
+    SimulatedBackend,
+)
 
 MIB = 2**20
 UNIT = 128 * 1024  # above what is kept unmerged, in quick lists
+
+
+class Bytes(PythonBackend):
+    """A backend of users' code, without a pool."""
+
+    def acquire(self, nbytes):
+        return bytearray(nbytes)
 
 
 def host(**options):

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from helpers.examples import examples
+from helpers.pools import Bytes
 from helpers.together import FREE_THREADED
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,11 +249,6 @@ def test_the_backend_is_of_the_kind_that_is_asked_for(tmp_path):
         ("mmap", None, None),
     ]
     assert outside.stats()["total_allocations"] == 0
-
-
-class Bytes(ndx.backends.PythonBackend):
-    def acquire(self, nbytes):
-        return bytearray(nbytes)
 
 
 def test_backends_of_other_packages():

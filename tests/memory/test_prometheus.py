@@ -1,5 +1,6 @@
 """Counters that explain: what was refused, what helped, and Prometheus' format."""
 
+import contextlib
 import re
 import time
 
@@ -67,8 +68,10 @@ def test_the_fallback():
     del kept
 
 
-def test_callbacks(backend):
-    kept = [ndx.ones(6 * MIB, dtype="int8")]
+@contextlib.contextmanager
+def dropped_on_oom(*kept):
+    """Keep arrays until a callback drops them, when memory is short."""
+    kept = list(kept)
 
     def drop(nbytes):
         kept.clear()
@@ -76,9 +79,14 @@ def test_callbacks(backend):
 
     memory.on_oom(drop)
     try:
-        x = ndx.ones(6 * MIB, dtype="int8")
+        yield
     finally:
         memory.remove_on_oom(drop)
+
+
+def test_callbacks(backend):
+    with dropped_on_oom(ndx.ones(6 * MIB, dtype="int8")):
+        x = ndx.ones(6 * MIB, dtype="int8")
     assert relieved(backend) == {"callback": 1}
     assert backend.relief()["out_of_memory_errors"] == 0
     del x
@@ -87,17 +95,8 @@ def test_callbacks(backend):
 def test_one_request_is_counted_once():
     """What a callback frees is of another size: it goes back before it helps."""
     with ndx.use(HostBackend(limit="8MiB", pool="naive")) as backend:
-        kept = [ndx.ones(6 * MIB, dtype="int8")]
-
-        def drop(nbytes):
-            kept.clear()
-            return True
-
-        memory.on_oom(drop)
-        try:
+        with dropped_on_oom(ndx.ones(6 * MIB, dtype="int8")):
             x = ndx.ones(7 * MIB, dtype="int8")
-        finally:
-            memory.remove_on_oom(drop)
     assert relieved(backend) == {"callback": 1}
     assert backend.relief()["refused_requests"] == 1
     del x

@@ -10,22 +10,16 @@ import tracemalloc
 import numpy as np
 import pytest
 from helpers.commands import call, run_python
+from helpers.pools import Bytes
 from helpers.sanitizers import counts_pages
 from helpers.threads import wait_until
 
 import ndx
 import ndx.numpy
-from ndx.backends import HostBackend, PythonBackend
+from ndx.backends import HostBackend
 
 COUNT = 50_000
 NBYTES = 8 * COUNT
-
-
-class Bytes(PythonBackend):
-    """A backend of users' code."""
-
-    def acquire(self, nbytes):
-        return bytearray(nbytes)
 
 
 class Traced:

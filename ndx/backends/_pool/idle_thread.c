@@ -19,10 +19,10 @@ int ndx_idle_thread_wake(uint64_t when) { (void)when; return 0; }
 int ndx_idle_thread_ends(void) { return 1; }
 #else
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include "ndx/internal/clock.h"
+#include "ndx/internal/start_thread.h"
 
 #define NDX_IDLE_STACK ((size_t)1 << 20)
 
@@ -134,27 +134,6 @@ static int ndx_prepare(void) {
     return ndx_prepared;
 }
 
-/* Start the thread; return whether that succeeded. The caller has the lock. */
-static int ndx_start(void) {
-    pthread_attr_t attributes;
-    sigset_t blocked, before;
-    int started;
-    if (!ndx_prepare() || pthread_attr_init(&attributes) != 0) { return 0; }
-    pthread_attr_setstacksize(&attributes, NDX_IDLE_STACK);
-    /* Signals are for the interpreter's threads, but faults for the one that faults. */
-    sigfillset(&blocked);
-    sigdelset(&blocked, SIGBUS);
-    sigdelset(&blocked, SIGFPE);
-    sigdelset(&blocked, SIGILL);
-    sigdelset(&blocked, SIGSEGV);
-    sigdelset(&blocked, SIGTRAP);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    started = pthread_create(&ndx_thread, &attributes, ndx_idle_thread, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return started;
-}
-
 void ndx_idle_thread_allow(int allowed, ndx_idle_look look, ndx_idle_missed missed) {
     ndx_look_at = look;
     ndx_note_missed = missed;
@@ -167,7 +146,8 @@ int ndx_idle_thread_wake(uint64_t when) {
     if (!__atomic_load_n(&ndx_allowed, __ATOMIC_ACQUIRE)) { return 0; }
     pthread_mutex_lock(&ndx_idle_lock);
     if (!ndx_running) {
-        ndx_running = ndx_start();
+        ndx_running = ndx_prepare() && ndx_start_thread(
+            &ndx_thread, NDX_IDLE_STACK, ndx_idle_thread, NULL);
         /* The next one would fail, too, and cost each request its time. */
         __atomic_store_n(&ndx_allowed, ndx_running, __ATOMIC_RELEASE);
     }

@@ -418,9 +418,6 @@ cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil:
 # one block as young as the neighbour. So the pool notes its highest demand in windows
 # of time. Memory beyond the highest demand of a period was idle for all of that period.
 
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
-
 cdef extern from *:
     """
     #include "ndx/internal/idle_thread.h"
