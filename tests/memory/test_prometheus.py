@@ -94,9 +94,11 @@ def test_callbacks(backend):
 
 def test_one_request_is_counted_once():
     """What a callback frees is of another size: it goes back before it helps."""
-    with ndx.use(HostBackend(limit="8MiB", pool="naive")) as backend:
-        with dropped_on_oom(ndx.ones(6 * MIB, dtype="int8")):
-            x = ndx.ones(7 * MIB, dtype="int8")
+    with (
+        ndx.use(HostBackend(limit="8MiB", pool="naive")) as backend,
+        dropped_on_oom(ndx.ones(6 * MIB, dtype="int8")),
+    ):
+        x = ndx.ones(7 * MIB, dtype="int8")
     assert relieved(backend) == {"callback": 1}
     assert backend.relief()["refused_requests"] == 1
     del x
