@@ -462,7 +462,8 @@ cdef void block_free(Block *block) noexcept:
 
 cdef const uint64_t *block_hide(Block *block) noexcept:
     """Let checks of a block wait for its lock, which is held; return its clock."""
-    cdef const uint64_t *now = block.now
+    # A use, which has no lock, may replace the watching clock at this moment.
+    cdef const uint64_t *now = ndx_get_clock(&block.now)
     ndx_set_clock(&block.now, &moving)
     return now
 
@@ -492,9 +493,10 @@ cdef bint block_is_usable(Block *block) noexcept:
 
 cdef bint is_usable(Block *block) noexcept:
     """As `block_is_usable`, for a caller that has locked the block."""
-    if block.now == &read_by_device or block.now == &watched:
+    cdef const uint64_t *now = ndx_get_clock(&block.now)
+    if now == &read_by_device or now == &watched:
         return True
-    if block.now != &off_host:
+    if now != &off_host:
         return block_is_live(block)
     return block.clock == NULL or (<Clock>block.clock).now == block.generation
 
@@ -528,7 +530,7 @@ cdef int block_wait_for_device(Block *block) except -1:
 
 
 cdef bint block_is_lost(Block *block) noexcept:
-    return block.now == &lost
+    return ndx_get_clock(&block.now) == &lost
 
 
 cdef void block_lose(Block *block) noexcept:
