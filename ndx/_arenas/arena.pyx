@@ -36,8 +36,11 @@ from ndx._lib.guards cimport DEAD_BYTE, GUARD, OFF, Damage, guards
 from ndx._lib.sizing cimport LEARN_FIRST, LINE, Sizing, ndx_round_down, ndx_round_up
 from ndx._lib.tracing cimport untrace
 from ndx._lib.unraisable cimport graver, is_interruption, log_warning
+from ndx.backends._pool.store cimport QUICK_SHARE, USUAL_TIME
+from ndx.backends._pool.trim cimport watch_arenas
 from ndx.backends.base cimport Backend, Memory
 from ndx.backends.persistent_file cimport FileBackend
+from ndx.backends.pooled cimport PooledBackend
 
 from ndx import backends
 from ndx._lib.errors import OutOfMemoryError, WorkspaceError
@@ -122,6 +125,16 @@ cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
 
 
 # ---- Arenas --------------------------------------------------------------------------
+
+cdef void watch(Backend server, size_t nbytes) noexcept:
+    """Have arenas looked at once a large one that a backend serves may be idle."""
+    if nbytes <= QUICK_SHARE:
+        return
+    if not isinstance(server, PooledBackend):
+        watch_arenas(USUAL_TIME)               # a pool may be under it
+    elif (<PooledBackend>server).pool.idle_after:
+        watch_arenas((<PooledBackend>server).pool.idle_after)
+
 
 cdef extern from "ndx/internal/poison.h":
     const bint NDX_POISONS
@@ -718,6 +731,7 @@ cdef class Arena(Watcher):
         with cython.critical_section(self):
             self.chunk_backend, server = server, self.chunk_backend
         self.size = size
+        watch(self.chunk_backend, size)
         if self.mirror is not None:
             try:
                 self.mirror.get_chunk(size)

@@ -942,7 +942,8 @@ def held_arenas() -> list[Any]:
             found.append(HeldArena(
                 workspace.name, innermost(arena.owning_backend()),
                 arena.chunk.nbytes, <size_t>arena.chunk.ptr,
-                depth_of(workspace) > 0, idle, releaser(workspace, arena)))
+                depth_of(workspace) > 0, idle, arena.counts.cycles,
+                releaser(workspace, arena)))
     return found
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "register_class",
     "release_idle_arenas",
     "release_on_disk",
+    "release_old_arenas",
     "release_others",
     "release_own",
     "remove_callback",
@@ -66,6 +67,8 @@ pooled = weakref.WeakSet()
 TURNS = 3
 
 _callbacks = []
+# Arenas by address: how many cycles they had, and when that was first seen.
+_seen = {}
 
 
 def _nothing(*_):
@@ -264,6 +267,7 @@ class HeldArena(NamedTuple):
     address: int
     is_open: bool
     is_idle: bool
+    cycles: int
     # Gives the memory back to its pool if it is idle; returns the bytes.
     release: Callable[[], int]
 
@@ -284,6 +288,30 @@ def idle_arenas(backend=None):
 def release_idle_arenas(backend=None):
     """Give the idle arenas back to their pools; return the bytes."""
     return sum(each.release() for each in idle_arenas(backend))
+
+
+def release_old_arenas(now):
+    """Give arenas back that had no cycle for the `idle_release` of their backends.
+
+    The time is when they were first seen with as many cycles: nothing is noted when a
+    cycle ends. `now` is in milliseconds. Returns in how many milliseconds to look
+    again; None if there is no arena that could become idle.
+    """
+    seen, again = {}, None
+    for each in held_arenas():
+        after = each.backend.options.idle_milliseconds if is_pool(each.backend) else 0
+        if after == 0:
+            continue
+        cycles, since = _seen.get(each.address, (None, now))
+        if each.is_open or cycles != each.cycles:
+            since = now
+        if since + after > now or not each.release():
+            seen[each.address] = each.cycles, since
+            rest = max(since + after - now, 0) or after
+            again = rest if again is None else min(again, rest)
+    _seen.clear()
+    _seen.update(seen)
+    return again
 
 
 def release_others(backend, nbytes, reason):

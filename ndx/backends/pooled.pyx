@@ -42,6 +42,7 @@ from ndx._lib.system import machine_memory
 from ndx.backends import _pressure
 from ndx.backends._budget import warn_beyond
 from ndx.backends._pool.options import OptionsSignature, PoolOptions
+from ndx.backends._pool.trim import set_release_of_arenas
 from ndx.backends._relief import warm_up
 
 __all__ = ["PooledBackend"]
@@ -662,6 +663,7 @@ cdef class PooledBackend(Backend):
 
 
 _pressure.register_class("pool", PooledBackend)
+set_release_of_arenas(_pressure.release_old_arenas)
 
 
 cdef size_t limit_on(Source source, object value) except? 0:

@@ -36,7 +36,7 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.store cimport (
     ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
-    PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_lock, ndx_lock_acquire,
+    USUAL_TIME, PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_lock, ndx_lock_acquire,
     ndx_lock_release, ndx_poison, ndx_require, ndx_unpoison, quick_give, quick_take,
     shelf_lock_too, shelf_of, shelf_unlock_too, shelved_bytes,
 )
@@ -67,7 +67,6 @@ cdef extern from "Python.h":
 cdef enum:
     SPARE = 8                    # descriptions that one request may need
     LOOK_SHIFT = 4               # looks in the time after which idle memory goes back
-    USUAL_TIME = 30000           # milliseconds, for pools whose idle memory stays
     HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
     SHOWN_SHIFT = 5              # a step of `show`: this part of what was shown before
 

@@ -23,6 +23,7 @@ cdef extern from "ndx/internal/poison.h" nogil:
     void ndx_unpoison_space(void *ptr, size_t nbytes)
 
 cdef enum:
+    USUAL_TIME = 30000           # milliseconds, where no `idle_release` is known
     WINDOWS = 20                 # 16 of them span the time that idle memory is kept
 
 # The peak need of a pool in each window, from one look to the next.

@@ -13,4 +13,5 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
                             size_t high) noexcept nogil
 
 cdef void look_at_pools() noexcept nogil
+cdef void watch_arenas(uint64_t after) noexcept nogil
 cdef size_t pool_release_since(Pool pool, uint64_t before, size_t kept) noexcept nogil

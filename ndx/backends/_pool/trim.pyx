@@ -8,7 +8,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
-from ndx._lib.free_threading cimport ndx_load_size, ndx_store_size
+from ndx._lib.free_threading cimport (
+    ndx_get_time, ndx_load_size, ndx_set_time, ndx_store_size, ndx_swap_time,
+)
+from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._budget cimport budget_look, watch_begin, watch_claim, watch_go_on
 from ndx.backends._pool.index cimport (
     BUSY, FREE, PoolBlock, PoolEvent, PoolSegment, copy_block,
@@ -434,6 +437,11 @@ cdef extern from *:
         bint allowed, uint64_t (*look)(uint64_t now) noexcept nogil,
         void (*missed)(uint64_t when) noexcept nogil)
     bint ndx_idle_thread_ends() noexcept nogil
+    bint ndx_idle_thread_wake(uint64_t when) noexcept nogil
+
+cdef extern from "Python.h" nogil:
+    bint Py_IsInitialized()
+    int Py_AddPendingCall(int (*function)(void *) noexcept nogil, void *argument)
 
 cdef uint64_t LONG = 3600000     # milliseconds
 
@@ -464,12 +472,16 @@ cdef void look_at_all(uint64_t now) noexcept:
             needed = True
             next_look = min(next_look, due)
         pool = pool_after(pool)
+    due = look_at_arenas(now)
+    if due != NDX_NEVER and not ndx_idle_thread_wake(due):
+        needed = True
+        next_look = min(next_look, due)
     watch_go_on(needed, next_look)
 
 
 cdef uint64_t look_alone(uint64_t now) noexcept nogil:
     """Look at the pools that need no Python, in the idle thread; return when again."""
-    cdef uint64_t next_look = NDX_NEVER
+    cdef uint64_t next_look = look_at_arenas(now)
     cdef PyObject *pool = pool_visit(True)
     while pool != NULL:
         if (<Pool>pool).idle_after and (<Pool>pool).source.unattended:
@@ -556,3 +568,59 @@ cdef size_t pool_release_since(Pool pool, uint64_t before, size_t kept) noexcept
     if spare:
         released += pool_trim_spare(pool, needed)
     return released
+
+
+# ---- Arenas of closed workspaces -----------------------------------------------------
+# To give one back takes Python, which neither the idle thread runs nor a request: they
+# leave it to the main thread, which does it between two of its own steps. (Before Python
+# 3.13 it may see that there is something to do only when it takes the GIL.)
+
+cdef uint64_t arenas_due = NDX_NEVER       # atomic
+cdef object release_arenas = None
+
+cdef enum:
+    LATER = 1000                 # milliseconds, if the main thread has much to do
+
+
+cdef void watch_arenas(uint64_t after) noexcept nogil:
+    """Have the arenas of workspaces looked at, some milliseconds from now."""
+    cdef uint64_t when = ndx_milliseconds() + after
+    cdef uint64_t due = ndx_get_time(&arenas_due)
+    while when < due and not ndx_swap_time(&arenas_due, due, when):
+        due = ndx_get_time(&arenas_due)
+    if not ndx_idle_thread_wake(when):
+        watch_begin(when)
+
+
+cdef uint64_t look_at_arenas(uint64_t now) noexcept nogil:
+    """Have the main thread look at the arenas if they are due; return when they are."""
+    cdef uint64_t due = ndx_get_time(&arenas_due)
+    if now < due:
+        return due
+    # Before the look, which so finds an arena whose time is lost here.
+    ndx_set_time(&arenas_due, NDX_NEVER)
+    if not Py_IsInitialized() or Py_AddPendingCall(arenas_are_due, NULL) == 0:
+        return NDX_NEVER
+    ndx_set_time(&arenas_due, now + LATER)
+    return now + LATER
+
+
+cdef int arenas_are_due(void *unused) noexcept with gil:
+    """Give old arenas back; called in the main thread, with the GIL."""
+    try:
+        after = release_arenas(ndx_milliseconds())
+        if after is not None:
+            watch_arenas(after)
+    except BaseException as error:
+        report_ignored(release_arenas, error)
+    return 0
+
+
+def set_release_of_arenas(function):
+    """Set the function that gives the arenas back that were idle for long enough.
+
+    It gets the time in milliseconds, and returns in how many it is to be called again;
+    None if there are no arenas.
+    """
+    global release_arenas
+    release_arenas = function
