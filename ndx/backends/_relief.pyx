@@ -433,5 +433,5 @@ def warm_up(Backend backend not None, size_t nbytes, bint touch) -> int:
     backend.read_counters(&after)
     # The request was no use of memory: it doesn't count as a peak.
     backend.rewind_peak()
-    backend.lift_peak(before.peak_allocated, after.peak_reserved)
+    backend.lift_peak(before.peak_allocated, before.peak_live, after.peak_reserved)
     return after.reserved - min(before.reserved, after.reserved)

@@ -35,6 +35,7 @@ cdef struct Counters:
     size_t allocated         # bytes requested and not yet released
     size_t peak_allocated
     size_t live              # ranges not yet released
+    size_t peak_live
     size_t reserved          # bytes held from the system, idle ones included
     size_t peak_reserved
 
@@ -85,7 +86,8 @@ cdef class Backend:
                                     PyObject **server) except -1
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil
-    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil
+    cdef void lift_peak(self, size_t allocated, size_t live,
+                        size_t reserved) noexcept nogil
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil
     cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil
     cdef size_t current_stream(self) except? 0
@@ -106,21 +108,26 @@ cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
     counters.allocated += nbytes
     if counters.allocated > counters.peak_allocated:
         counters.peak_allocated = counters.allocated
+    if counters.live > counters.peak_live:
+        counters.peak_live = counters.live
 
 cdef inline void counters_remove(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is taken back."""
     counters.live -= 1
     counters.allocated -= nbytes
 
-cdef inline void counters_lift(Counters *counters, size_t allocated,
+cdef inline void counters_lift(Counters *counters, size_t allocated, size_t live,
                                size_t reserved) noexcept nogil:
-    """Raise both peaks to at least these values."""
+    """Raise the peaks to at least these values."""
     if allocated > counters.peak_allocated:
         counters.peak_allocated = allocated
+    if live > counters.peak_live:
+        counters.peak_live = live
     if reserved > counters.peak_reserved:
         counters.peak_reserved = reserved
 
 cdef inline void counters_rewind(Counters *counters) noexcept nogil:
-    """Reset both peaks to the current values."""
+    """Reset the peaks to the current values."""
     counters.peak_allocated = counters.allocated
+    counters.peak_live = counters.live
     counters.peak_reserved = counters.reserved

@@ -104,7 +104,8 @@ cdef class Backend:
         -------
         dict
             ``allocated_bytes`` and ``allocated_count`` (live ranges),
-            ``peak_bytes``, ``total_allocations`` and ``total_bytes`` (of all requests
+            ``peak_bytes`` and ``peak_count`` (the most of each, with several threads at
+            most these), ``total_allocations`` and ``total_bytes`` (of all requests
             since the start); ``reserved_bytes`` (held from the system, idle ones
             included), ``peak_reserved_bytes``, ``system_allocations``,
             ``system_frees``; ``limit``.
@@ -116,6 +117,7 @@ cdef class Backend:
             "allocated_bytes": counters.allocated,
             "allocated_count": counters.live,
             "peak_bytes": counters.peak_allocated,
+            "peak_count": counters.peak_live,
             "total_allocations": counters.allocations,
             "total_bytes": counters.lent,
             "reserved_bytes": counters.reserved,
@@ -160,14 +162,14 @@ cdef class Backend:
         return None, None
 
     def reset_peak(self) -> None:
-        """Reset both peaks to the bytes that are held now."""
+        """Reset the peaks to what is held now."""
         with nogil:
             self.rewind_peak()
 
-    def raise_peak(self, size_t allocated, size_t reserved) -> None:
-        """Raise both peaks to at least these values, to restore them after a reset."""
+    def raise_peak(self, size_t allocated, size_t reserved, size_t count=0) -> None:
+        """Raise the peaks to at least these values, to restore them after a reset."""
         with nogil:
-            self.lift_peak(allocated, reserved)
+            self.lift_peak(allocated, count, reserved)
 
     def _missing(self):
         """Return what an instance lacks to give memory, in words; None: nothing."""
@@ -279,8 +281,9 @@ cdef class Backend:
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters
 
-    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
-        counters_lift(&self.counters, allocated, reserved)
+    cdef void lift_peak(self, size_t allocated, size_t live,
+                        size_t reserved) noexcept nogil:
+        counters_lift(&self.counters, allocated, live, reserved)
 
     cdef void rewind_peak(self) noexcept nogil:
         counters_rewind(&self.counters)

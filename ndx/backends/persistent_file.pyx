@@ -186,7 +186,7 @@ cdef class FileBackend(Backend):
         self.counters.system_allocations += 1
         self.counters.live = 1
         self.counters.allocated = self.counters.reserved = nbytes
-        self.lift_peak(nbytes, nbytes)
+        self.lift_peak(nbytes, 1, nbytes)
         return ALLOCATED
 
     cdef void release(self, Memory *memory) noexcept nogil:

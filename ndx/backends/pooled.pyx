@@ -402,10 +402,11 @@ cdef class PooledBackend(Backend):
         counters_rewind(&self.pool.counters)
         ndx_lock_release(&self.pool.lock)
 
-    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
+    cdef void lift_peak(self, size_t allocated, size_t live,
+                        size_t reserved) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
         self.pool.gather()
-        counters_lift(&self.pool.counters, allocated, reserved)
+        counters_lift(&self.pool.counters, allocated, live, reserved)
         ndx_lock_release(&self.pool.lock)
 
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:

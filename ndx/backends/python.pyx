@@ -278,7 +278,7 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     with cython.critical_section(self):
         self.counters.system_allocations += 1
         counters_add(&self.counters, nbytes)
-        counters_lift(&self.counters, 0, self.counters.reserved)
+        counters_lift(&self.counters, 0, 0, self.counters.reserved)
     return ALLOCATED
 
 

@@ -88,7 +88,8 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | float | None]:
     Returns
     -------
     dict
-        ``allocated_bytes`` and ``allocated_count`` (live ranges), ``peak_bytes``,
+        ``allocated_bytes`` and ``allocated_count`` (live ranges), ``peak_bytes`` and
+        ``peak_count`` (the most of each, with several threads at most these),
         ``total_allocations`` and ``total_bytes`` (of all requests since the start);
         ``reserved_bytes`` (held from the system, idle ones included),
         ``peak_reserved_bytes``, ``system_allocations``, ``system_frees``; ``limit``

@@ -12,6 +12,7 @@ _METRICS = {
     "allocated_bytes": ("gauge", "allocated_bytes", "Bytes of live ranges"),
     "allocated_count": ("gauge", "allocated_count", "Live ranges"),
     "peak_allocated_bytes": ("gauge", "peak_bytes", "Peak of allocated_bytes"),
+    "peak_allocated_count": ("gauge", "peak_count", "Peak of allocated_count"),
     "reserved_bytes": ("gauge", "reserved_bytes", "Bytes held from the system"),
     "peak_reserved_bytes": (
         "gauge", "peak_reserved_bytes", "Peak of reserved_bytes"),

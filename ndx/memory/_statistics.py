@@ -107,7 +107,10 @@ class _Entry:
         with self.lock:
             self.before = self._look()
             # The peaks to restore: those since the entry before this one.
-            self.peaks = self.before["peak_bytes"], self.before["peak_reserved_bytes"]
+            self.peaks = tuple(
+                self.before[key]
+                for key in ("peak_bytes", "peak_reserved_bytes", "peak_count")
+            )
             backend.reset_peak()
             self.opened.append(self)
 

@@ -160,9 +160,11 @@ class BackendContract:
             stats = backend.stats()
             assert stats["allocated_bytes"] == 5000
             assert stats["peak_bytes"] == 6000
+            assert stats["peak_count"] == 2
             assert stats["peak_reserved_bytes"] >= 6000
             backend.reset_peak()
             assert backend.stats()["peak_bytes"] == 5000
+            assert backend.stats()["peak_count"] == 1
             del y
         stats = backend.stats()
         assert stats["allocated_bytes"] == stats["allocated_count"] == 0

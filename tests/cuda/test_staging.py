@@ -59,7 +59,6 @@ def test_the_source_may_change_and_go_at_once(machine):
 
 def test_a_look_at_idle_memory_does_not_wait(machine):
     """It comes by time, between any two requests."""
-    gc.collect()  # the end of a pool waits, that of other tests' pools, too
     with ndx.use("pinned", idle_release=0.01):
         pinned = ndx.current_backend()
         end = time.monotonic() + 60

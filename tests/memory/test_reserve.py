@@ -91,7 +91,12 @@ def test_reserve_changes_nothing_but_what_is_held(sizes, kind, touch):
             except ndx.OutOfMemoryError:
                 gained = 0
             after = backend.stats()
-            for name in ("allocated_bytes", "allocated_count", "peak_bytes"):
+            for name in (
+                "allocated_bytes",
+                "allocated_count",
+                "peak_bytes",
+                "peak_count",
+            ):
                 assert after[name] == before[name]
             assert 0 <= gained <= after["reserved_bytes"] <= 8 * MIB
         assert float(ndx.sum(kept)) == 3000

@@ -36,9 +36,9 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.store cimport (
     ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
-    USUAL_TIME, PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_lock, ndx_lock_acquire,
-    ndx_lock_release, ndx_poison, ndx_require, ndx_unpoison, quick_give, quick_take,
-    shelf_lock_too, shelf_of, shelf_unlock_too, shelved_bytes,
+    USUAL_TIME, PoolKind, PoolShelf, PoolStore, bytes_in_use, ndx_lock,
+    ndx_lock_acquire, ndx_lock_release, ndx_poison, ndx_require, ndx_unpoison,
+    quick_give, quick_take, shelf_lock_too, shelf_of, shelf_unlock_too, shelved_bytes,
 )
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,

@@ -77,6 +77,7 @@ cdef struct PoolShelf:
     size_t live                  # these two as differences, which may be below 0
     size_t allocated
     size_t peak                  # the highest of `allocated`, at least 0
+    size_t peak_live
     size_t quick_nbytes
     # Room for arrays whose elements lie in their objects (in units of CELL_UNIT), that
     # is held already: as memory that `over` and `trim` know. And how many there are, by
@@ -247,6 +248,8 @@ cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes) noexcept nogil:
     shelf.allocated += nbytes
     if <Py_ssize_t>shelf.allocated > <Py_ssize_t>shelf.peak:
         shelf.peak = shelf.allocated
+    if <Py_ssize_t>shelf.live > <Py_ssize_t>shelf.peak_live:
+        shelf.peak_live = shelf.live
 
 
 cdef inline void shelf_remove(PoolShelf *shelf, size_t nbytes) noexcept nogil:

@@ -107,7 +107,7 @@ cdef class PoolStore:
         self.counters.lent += nbytes
         self.counters.live += 1
         self.counters.allocated += nbytes
-        counters_lift(&self.counters, self.counters.allocated, 0)
+        counters_lift(&self.counters, self.counters.allocated, self.counters.live, 0)
         ndx_store_size(&self.extra.rounded, self.extra.rounded + block.nbytes)
         if self.extra.rounded > self.extra.crest:
             self.extra.crest = self.extra.rounded
@@ -150,6 +150,7 @@ cdef class PoolStore:
         """
         cdef PoolShelf *shelf
         cdef size_t peak = self.counters.allocated
+        cdef size_t peak_live = self.counters.live
         cdef uint64_t allocations = self.counters.allocations
         cdef int shard
         if NDX_SHARDS > 1:
@@ -158,16 +159,18 @@ cdef class PoolStore:
             shelf = self.shelves[shard]
             if shelf != NULL:
                 peak += shelf.peak
+                peak_live += shelf.peak_live
                 allocations += shelf.allocations
                 self.counters.lent += shelf.lent
                 self.counters.live += shelf.live
                 self.counters.allocated += shelf.allocated
                 ndx_store_size(<size_t *>&shelf.allocations, 0)
-                shelf.lent = shelf.live = shelf.allocated = shelf.peak = 0
+                shelf.lent = shelf.live = shelf.allocated = 0
+                shelf.peak = shelf.peak_live = 0
         if NDX_SHARDS > 1:
             self.unlock_shelves()
         ndx_store_size(<size_t *>&self.counters.allocations, allocations)
-        counters_lift(&self.counters, peak, 0)
+        counters_lift(&self.counters, peak, peak_live, 0)
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
         """Return a free block that fits: of the stream, of no stream, or of another."""
@@ -394,7 +397,7 @@ cdef class PoolStore:
         """Raise the recorded peak to what is held, after it was obtained."""
         if self.counters.reserved > self.counters.peak_reserved:
             self.extra.peak_time = ndx_milliseconds()
-        counters_lift(&self.counters, 0, self.counters.reserved)
+        counters_lift(&self.counters, 0, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:
         ndx_store_size(&self.counters.reserved, self.counters.reserved - nbytes)

@@ -572,8 +572,8 @@ cdef size_t pool_release_since(Pool pool, uint64_t before, size_t kept) noexcept
 
 # ---- Arenas of closed workspaces -----------------------------------------------------
 # To give one back takes Python, which neither the idle thread runs nor a request: they
-# leave it to the main thread, which does it between two of its own steps. (Before Python
-# 3.13 it may see that there is something to do only when it takes the GIL.)
+# leave it to the main thread, which does it between two of its own steps. (Before 3.13
+# it may see that there is something to do only when it takes the GIL.)
 
 cdef uint64_t arenas_due = NDX_NEVER       # atomic
 cdef object release_arenas = None

@@ -26,6 +26,7 @@ def test_they_are_counted_as_others():
     stats = backend.stats()
     assert stats["allocated_bytes"] == stats["peak_bytes"] == sum(range(1, 51))
     assert stats["allocated_count"] == stats["total_allocations"] == 50
+    assert stats["peak_count"] == 50
     assert small(backend) == (48, sum(range(1, 49)))
     assert (49, 1) in backend.largest_live()
     assert (48, 1) in backend.largest_live()
