@@ -79,7 +79,8 @@ cdef enum Ending:
     DROPPED = 0                  # its reference count is 0
     SCOPE_END = 1
     CLOSED = 2
-    ESCAPED = 3                  # it left its workspace, and was moved
+    ESCAPED = 3                  # it left its workspace
+    MOVED = 4                    # to another backend, or back
 
 # Base class of owners that lend ranges of a larger one; notified when a block ends.
 cdef class BlockParent:

@@ -22,7 +22,7 @@ import weakref
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray, set_announce
 from ndx._blocks.block cimport (
-    ESCAPED, IN_OBJECTS, Block, BlockParent, block_lock, block_note, block_serial,
+    ESCAPED, IN_OBJECTS, MOVED, Block, BlockParent, block_lock, block_note, block_serial,
     block_unlock, ndx_set_cycled, observers,
 )
 from ndx._context.context cimport placing_backend, scope_of
@@ -675,7 +675,7 @@ cdef void note_retired(uint64_t serial) noexcept:
 
 
 cdef void note_moved(Block *block) noexcept:
-    """Log that a block left its workspace, as a death there and a birth elsewhere.
+    """Log that a block left its workspace or backend: a death, and a birth elsewhere.
 
     The collector is off meanwhile: no array may die while a scope ends.
     """
@@ -700,7 +700,8 @@ cdef void note_moved(Block *block) noexcept:
         if not copy_birth(recorder, old, &events[i]):
             events[i].kind = FORGOTTEN
             continue
-        note_later_in(recorder, &events[i], DEATH, ESCAPED)
+        note_later_in(recorder, &events[i], DEATH,
+                      MOVED if events[i].workspace < 0 else ESCAPED)
         events[i].before = old
         events[i].address = <size_t>block.ptr
         events[i].workspace = -1

@@ -18,7 +18,7 @@ __all__ = [
     BIRTH, DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE, _BEGIN_PHASE, _END_PHASE,
 ) = range(8)  # fmt: skip
 _PLACES = ("backend", "arena", "spilled", "numpy", "left behind")
-_ENDINGS = ("dropped", "scope end", "closed", "escaped")
+_ENDINGS = ("dropped", "scope end", "closed", "escaped", "moved")
 
 _ARRAYS = (
     "born", "died", "stale", "nbytes", "address", "backend", "workspace",
@@ -69,9 +69,9 @@ class Event(NamedTuple):
         Name of the thread that made it.
     freed : str
         Why it was freed: ``"dropped"`` (the last reference went), ``"scope end"``,
-        ``"closed"``, or ``"escaped"`` (it left its workspace; the ``"allocate"`` of its
-        new memory follows). An ``"allocate"`` has the value of its ``"free"``; None: it
-        is still alive.
+        ``"closed"``, ``"escaped"`` (it left its workspace) or ``"moved"`` (to another
+        backend, by its `evict`, or back); the ``"allocate"`` of its new memory follows.
+        An ``"allocate"`` has the value of its ``"free"``; None: it is still alive.
     allocated : int
         Bytes that the backend has handed out, after the event.
     reserved : int

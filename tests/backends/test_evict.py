@@ -345,7 +345,7 @@ def test_recordings_know_where_arrays_went():
     with ndx.memory.record() as recording, ndx.use(backend):
         arrays = [filled(i) for i in range(6)]
         kinds = [each.kind for each in recording.events]
-    moved = [each for each in recording.events if each.freed == "escaped"]
+    moved = [each for each in recording.events if each.freed == "moved"]
     assert kinds.count("allocate") == 8
     assert {each.array for each in moved} == {0, 1}
     del arrays
