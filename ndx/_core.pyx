@@ -27,7 +27,6 @@ from ndx._compute.elementwise cimport (
 )
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
-from ndx._compute.numpy_private cimport may_report, reporting, reports
 from ndx._compute.numpy_results cimport backend_of_block
 from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport (
@@ -35,6 +34,7 @@ from ndx._lib.dtypes cimport (
     dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
+from ndx._lib.numpy_private cimport may_report, reporting, reports
 from ndx._methods.display cimport (
     html_of, item_of, list_of, read_scalar, readable, scalar_of, text_of, text_of_dead,
 )

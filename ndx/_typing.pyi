@@ -86,6 +86,9 @@ Kind: TypeAlias = Literal[
     "numeric",
 ]
 
+# The default of arguments of NumPy's ufuncs.
+NO_VALUE: Any
+
 # Of `ndx.use` and the like: in their stubs, the options of each kind of backend.
 BackendOptions: TypeAlias = Any
 

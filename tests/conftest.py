@@ -12,7 +12,7 @@ from helpers.products import left_to_the_night
 from helpers.sanitizers import SANITIZED, await_other_threads
 from helpers.together import CLASSES_STAY
 from hypothesis import HealthCheck, settings
-from ndx._compute.numpy_private import wanted
+from ndx._lib.numpy_private import wanted
 
 import ndx
 

@@ -6,7 +6,6 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.lib._arraysetops_impl as _results
 
 from ndx._api.creation_from_data import asarray
 from ndx._api.data_types import astype
@@ -25,6 +24,7 @@ from ndx._api.utility import any as any_of
 from ndx._compute.numpy_calls import argument, call, on_device
 from ndx._compute.sorting import unique_parts
 from ndx._lib.device import CPU
+from ndx._lib.numpy_private import part
 
 if TYPE_CHECKING:
     from ndx._typing import (
@@ -41,6 +41,11 @@ __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_valu
 # The numbers of elements up to which comparisons with each of them are faster than
 # NumPy's ways, and from which NumPy's table is faster.
 FEW, MANY = 16, 100_000
+
+_AllResult, _CountsResult, _InverseResult = part("sets") or (
+    type(function(np.empty(0)))
+    for function in (np.unique_all, np.unique_counts, np.unique_inverse)
+)
 
 
 def unique_all(x: Array, /) -> UniqueAllResult:
@@ -71,7 +76,7 @@ def unique_all(x: Array, /) -> UniqueAllResult:
     """
     x = argument(x, "unique_all")
     found = unique_parts(x, True, True, True)
-    return call("unique_all", x) if found is None else _results.UniqueAllResult(*found)
+    return call("unique_all", x) if found is None else _AllResult(*found)
 
 
 def unique_counts(x: Array, /) -> UniqueCountsResult:
@@ -102,7 +107,7 @@ def unique_counts(x: Array, /) -> UniqueCountsResult:
     found = unique_parts(x, False, False, True)
     if found is None:
         return call("unique_counts", x)
-    return _results.UniqueCountsResult(found[0], found[3])
+    return _CountsResult(found[0], found[3])
 
 
 def unique_inverse(x: Array, /) -> UniqueInverseResult:
@@ -133,7 +138,7 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
     found = unique_parts(x, False, True, False)
     if found is None:
         return call("unique_inverse", x)
-    return _results.UniqueInverseResult(found[0], found[2])
+    return _InverseResult(found[0], found[2])
 
 
 def unique_values(x: Array, /) -> NDArray:

@@ -9,6 +9,7 @@ import numpy as np
 import ndx
 from ndx._lib.control_groups import memory_group
 from ndx._lib.namesake import OTHER
+from ndx._lib.numpy_private import parts
 from ndx._lib.sizes import format_size
 from ndx._lib.system import available_memory, physical_memory, usable_cores
 
@@ -24,6 +25,7 @@ def report():
     sections = [
         ("ndx", _versions()),
         ("packages", _packages()),
+        ("NumPy's private parts", _private_parts()),
         ("machine", _machine()),
         ("backends", _backends()),
         ("cost of operations", _costs()),
@@ -62,6 +64,13 @@ def _version(package):
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _private_parts():
+    return [
+        (name, f"{what}: {f'not in use: {instead}' if instead else 'in use'}")
+        for name, what, instead in parts()
+    ]
 
 
 def _machine():

@@ -15,7 +15,6 @@ from ndx._compute.copies cimport (
 from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
-from ndx._compute.numpy_private cimport may_report, reports
 from ndx._compute.passes.run cimport may_pass
 from ndx._compute.tiles cimport Job, PLACES, begin_job, count_tiles
 from ndx._compute.walking cimport start_walk, step_walk
@@ -24,6 +23,7 @@ from ndx._lib.dtypes cimport (
     store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, Walk, magnitude
+from ndx._lib.numpy_private cimport may_report, reports
 
 cdef extern from "ndx/internal/accumulate.h" nogil:
     ctypedef void (*ndx_accumulate)(char *out, Py_ssize_t out_step,

@@ -1,8 +1,8 @@
 from ndx._array.pinning cimport Operands
 from ndx._array.storage cimport BaseArray
-from ndx._compute.numpy_private cimport may_report
 from ndx._lib.dtypes cimport store_scalar
 from ndx._lib.layout cimport Walk
+from ndx._lib.numpy_private cimport may_report
 
 # Converts elements.
 ctypedef void (*Cast)(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t x_step,

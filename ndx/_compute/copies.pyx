@@ -17,7 +17,6 @@ from ndx._array.storage cimport (
 from ndx._compute.aliasing cimport has_distinct_elements, overlaps
 from ndx._compute.costs cimport LARGE
 from ndx._compute.executor cimport run
-from ndx._compute.numpy_private cimport may_report, reports, restore, silence
 from ndx._compute.passes.run cimport cast_walk
 from ndx._compute.tiles cimport Job, begin_job, walk_size
 from ndx._compute.walking cimport start_walk, step_walk
@@ -28,6 +27,7 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge, walk_order,
 )
+from ndx._lib.numpy_private cimport may_report, reports, restore, silence
 
 
 # ---- By kernels of our own, on threads if large --------------------------------------

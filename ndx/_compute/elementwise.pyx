@@ -28,7 +28,6 @@ from ndx._compute.executor cimport run
 from ndx._compute.loops cimport (
     Loop, Ufunc, any_loop, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
-from ndx._compute.numpy_private cimport may_report, reports, restore, silence
 from ndx._compute.tiles cimport Job, begin_job
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport any_lost
@@ -42,6 +41,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, order_axes,
     shape_tuple, walk_merge, walk_order,
 )
+from ndx._lib.numpy_private cimport may_report, reports, restore, silence
 
 
 # ---- Parts of complex numbers --------------------------------------------------------

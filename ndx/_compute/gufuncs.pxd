@@ -1,6 +1,6 @@
 from ndx._array.storage cimport BaseArray
-from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport NDTYPES
+from ndx._lib.numpy_private cimport LoopFunction
 
 cdef enum:
     LONG = 32768                 # about as many operations take longer than the GIL

@@ -10,8 +10,6 @@ from cpython.object cimport PyObject
 from libc.math cimport sqrt, sqrtf
 from libc.string cimport memcpy, memset
 
-import importlib
-
 import numpy as np
 
 from ndx._array.pinning cimport (
@@ -23,7 +21,6 @@ from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport raise_current, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport axis_last
-from ndx._compute.numpy_private cimport loop_at, may_report, reports, restore, silence
 from ndx._compute.numpy_results cimport own_result
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
@@ -34,8 +31,10 @@ from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge,
 )
+from ndx._lib.numpy_private cimport loop_at, may_report, reports, restore, silence
 
 from ndx._compute.numpy_calls import call
+from ndx._lib.numpy_private import part
 
 __all__ = ["frequencies", "linalg", "transform", "transform_axes"]
 
@@ -231,10 +230,7 @@ cdef class Gufunc:
 # shapes, without elements or on a device, and matrices for which the algorithm fails.
 # NumPy's function then computes them once more, or raises its error.
 
-try:
-    from numpy.linalg import _umath_linalg as loops
-except ImportError:
-    loops = None
+loops = part("linalg")
 
 
 cdef Gufunc loops_of(str name):
@@ -532,10 +528,7 @@ cdef dict OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backw
 cdef int search() except -1:
     """Find NumPy's loops; one that NumPy lacks stays without a function."""
     global searched, FFT, IFFT, RFFT_EVEN, RFFT_ODD, IRFFT
-    try:
-        loops = importlib.import_module("numpy.fft._pocketfft_umath")
-    except ImportError:
-        loops = None
+    loops = part("fft")
     FFT = Gufunc(getattr(loops, "fft", None))
     IFFT = Gufunc(getattr(loops, "ifft", None))
     RFFT_EVEN = Gufunc(getattr(loops, "rfft_n_even", None))

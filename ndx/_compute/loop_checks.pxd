@@ -1,4 +1,4 @@
-from ndx._compute.numpy_private cimport LoopFunction
+from ndx._lib.numpy_private cimport LoopFunction
 
 # Replaces a loop that is wrong for some steps, and its data. A loop that is right
 # stays. Raises MemoryError if the data can't be allocated.

@@ -16,11 +16,11 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport (
     COMPLEX64, COMPLEX128, FLOAT32, KIND_FLOAT, NDTYPES, dtype_object, has_arithmetic,
     itemsize_of, kind_of,
 )
+from ndx._lib.numpy_private cimport LoopFunction
 
 cdef enum:
     LEAST = 19                   # fewest elements of a trial: an odd number

@@ -1,7 +1,7 @@
-from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport NDTYPES
 from ndx._lib.free_threading cimport ndx_get_int
 from ndx._lib.layout cimport Walk
+from ndx._lib.numpy_private cimport LoopFunction
 
 # Adds the sum of contiguous elements to a total, in NumPy's order.
 ctypedef void (*SumFunction)(

@@ -1,4 +1,4 @@
-"""The inner loops of ufuncs: NumPy's own (`_compute.numpy_private`), called directly.
+"""The inner loops of ufuncs: NumPy's own (`_lib.numpy_private`), called directly.
 
 Loops are replaced if they are wrong for some steps (`_compute.loop_checks`), if their
 results differ from the standard's, or if ours are faster.
@@ -16,7 +16,6 @@ import numpy as np
 
 from ndx._compute.costs cimport cycles_of
 from ndx._compute.loop_checks cimport mend
-from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, INT64, KIND_COMPLEX, KIND_INT,
@@ -24,6 +23,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.free_threading cimport ndx_keep_for_ever, ndx_set_int
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
+from ndx._lib.numpy_private cimport loop_at
 
 
 # ---- Sums of floats by vectors -------------------------------------------------------

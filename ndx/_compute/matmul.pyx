@@ -17,7 +17,6 @@ from ndx._compute.elementwise cimport (
 from ndx._compute.executor cimport run
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
-from ndx._compute.numpy_private cimport LoopFunction, may_report, reports
 from ndx._compute.numpy_results cimport own_result
 from ndx._compute.passes.parts cimport multiply_steps
 from ndx._compute.reductions cimport combined, distinct, reduce
@@ -30,6 +29,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     read_axes, shape_tuple, walk_merge,
 )
+from ndx._lib.numpy_private cimport LoopFunction, may_report, reports
 
 __all__ = ["euclidean_norm"]
 

@@ -16,10 +16,10 @@ from ndx._array.storage cimport (
     BaseArray, is_array, numpy_view, require_live, require_usable,
 )
 from ndx._compute.elementwise cimport as_operand, computes_itself
-from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
 from ndx._lib.dtypes cimport is_numpy_scalar
 from ndx._lib.layout cimport items_of, normalize_axis
+from ndx._lib.numpy_private cimport restore, silence
 
 __all__ = [
     "argument", "as_int", "axes_of", "axis_index", "call", "host_argument", "into",

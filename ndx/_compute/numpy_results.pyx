@@ -32,7 +32,6 @@ from ndx._blocks.block cimport (
 )
 from ndx._compute.copies cimport copy
 from ndx._compute.costs cimport LARGE
-from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport (
     PlainNumpy, arena_of, plain_numpy, spill_backend, top_context,
 )
@@ -41,18 +40,17 @@ from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.guards cimport guards
 from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.numpy_allocator cimport set_handlers
+from ndx._lib.numpy_private cimport restore, silence
 from ndx._lib.tracing cimport trace, untrace, untrace_numpy
 from ndx._lib.unraisable cimport Refusals, is_of_allocator, log_event, raise_later
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 from ndx.backends.pooled cimport PooledBackend
 
+from ndx._lib.numpy_private import part
 from ndx._lib.trees import leaves
 
-try:
-    from numpy.lib._stride_tricks_impl import DummyArray
-except ImportError:
-    DummyArray = None
+DummyArray = part("strides")
 
 cnp.import_array()
 

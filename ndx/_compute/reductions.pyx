@@ -19,7 +19,6 @@ from ndx._compute.folds cimport (
     Folding, combine, fold, is_in_order, may_overflow, run_fold,
 )
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
-from ndx._compute.numpy_private cimport may_report, reports, restore, silence
 from ndx._compute.tiles cimport first_half
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
@@ -30,6 +29,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, parse_axes, read_axes,
     shape_tuple, walk_merge, walk_order,
 )
+from ndx._lib.numpy_private cimport may_report, reports, restore, silence
 
 
 # ---- Along broadcast axes (stride 0) -------------------------------------------------

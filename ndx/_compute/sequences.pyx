@@ -13,9 +13,9 @@ from libc.stdint cimport int64_t, uint8_t
 from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport BaseArray, holds_number, is_array, new_empty
 from ndx._compute.manipulation cimport join, same_lengths
-from ndx._compute.numpy_private cimport may_report, reports
 from ndx._lib.dtypes cimport BOOL, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64
 from ndx._lib.layout cimport MAXDIMS
+from ndx._lib.numpy_private cimport may_report, reports
 
 cdef extern from "Python.h":
     # Borrowed items; of a list or a tuple.

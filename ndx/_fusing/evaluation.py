@@ -28,10 +28,11 @@ from ndx._fusing.scalars import Placeholder, Scalar, settled
 from ndx._fusing.steps import NotRecorded, Raised
 from ndx._fusing.tracing import Tracer
 from ndx._lib.caches import cached
+from ndx._lib.numpy_private import part
 from ndx._lib.trees import leaves
 from ndx._numpy.wrappers import NumPyFunction, NumPyUfunc
 
-_DISPATCHER = type(np.sum)
+_DISPATCHER = part("dispatcher")
 _CONTAINERS = (list, tuple, dict)
 # Types whose methods have no effects but on an object that the function has made.
 _OWN = frozenset(

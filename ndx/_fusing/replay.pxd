@@ -1,7 +1,7 @@
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport BaseArray
-from ndx._compute.numpy_private cimport LoopFunction
+from ndx._lib.numpy_private cimport LoopFunction
 
 cdef extern from "ndx/internal/chain.h" nogil:
     int NDX_CHAIN_STEPS

@@ -22,7 +22,6 @@ from ndx._compute.copies cimport Cast, Transfer, cast_between, transfer_block
 from ndx._compute.costs cimport LARGE, costs
 from ndx._compute.executor cimport pays_alone, run as run_job
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
-from ndx._compute.numpy_private cimport LoopFunction, may_report, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.tiles cimport Job, PLACES, begin_job, cut_rows, element_bytes
@@ -30,6 +29,7 @@ from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of, store_scalar
 from ndx._lib.free_threading cimport NDX_FREE_THREADED
 from ndx._lib.layout cimport MAXOPS, Strided, Walk, byte_bounds
+from ndx._lib.numpy_private cimport LoopFunction, may_report, reports
 
 __all__ = ["Program", "limits"]
 

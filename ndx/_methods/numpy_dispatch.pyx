@@ -54,6 +54,7 @@ from ndx._methods.values cimport (
 )
 
 from ndx._lib.device import device_of
+from ndx._lib.numpy_private import NO_VALUE
 
 
 # `EXACT` and `MANY` of `ndx._methods.exact`: NumPy's function -> the function that
@@ -659,11 +660,11 @@ cdef object call_method(str name, tuple args, dict kwargs):
 cdef object call_row_of_method(Row row, tuple args, dict kwargs):
     """Return the result of NumPy's method of a row for the first argument.
 
-    Keywords that are `np._NoValue`, as in signatures, are left out.
+    Keywords that are `NO_VALUE`, as in NumPy's signatures, are left out.
     """
     if not ndx_get_flag(&loaded):
         load_modules()
-    given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
+    given = {key: value for key, value in kwargs.items() if value is not NO_VALUE}
     if not holds_number(<BaseArray>args[0]):
         return call_row(row, args, given)
     # The method of an array.

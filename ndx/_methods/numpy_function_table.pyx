@@ -22,6 +22,8 @@ from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
 from ndx._lib.free_threading cimport ndx_keep_for_ever, ndx_set_address
 from ndx._methods.values cimport STORING
 
+from ndx._lib.numpy_private import part
+
 __all__ = ["is_computed", "parameters_of", "recorder_of", "set_recorder"]
 
 cdef extern from "Python.h":
@@ -131,7 +133,7 @@ cdef frozenset OF_SETS = functions("intersect1d setxor1d union1d")
 cdef frozenset SPREADING = functions(
     "broadcast_arrays einsum inner ix_ kron meshgrid outer tensordot vdot")
 
-cdef object DISPATCHER = type(np.sum)
+cdef object DISPATCHER = part("dispatcher")
 # Modules that NumPy loads at their first use -> the function that sets their rows.
 cdef dict LATE = {}
 
@@ -150,7 +152,7 @@ cdef class Row:
         name = getattr(function, "__name__", "")
         self.function = self.without_dispatch = function
         if type(function) is DISPATCHER:
-            self.without_dispatch = function._implementation
+            self.without_dispatch = function.__wrapped__
         self.is_linalg = getattr(function, "__module__", None) == "numpy.linalg"
         self.stores = function in STORING
         self.calls_back = function in CALLING_BACK

@@ -20,12 +20,12 @@ from ndx._compute.elementwise cimport (
 )
 from ndx._compute.loops cimport Loop, Ufunc, any_loop, find_numpy_ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul, outer, vecdot
-from ndx._compute.numpy_private cimport may_report, reports
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of, known_code,
 )
 from ndx._lib.free_threading cimport ndx_keep_for_ever
 from ndx._lib.layout cimport MAXDIMS
+from ndx._lib.numpy_private cimport may_report, reports
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
 from ndx._methods.numpy_function_table cimport row_of
 from ndx._methods.values cimport (

@@ -13,11 +13,14 @@ import types
 
 import numpy as np
 
+from ndx._lib.numpy_private import part
+
 __all__ = ["composite", "is_of_steps"]
 
 # Modules whose functions know more than arrays, or keep state.
 _FOREIGN = ("numpy.ma", "numpy.random", "numpy.testing", "numpy.polynomial")
-_DISPATCHER = type(np.sum)
+_DISPATCHER = part("dispatcher")
+_CAN_REBIND = part("code") is not None
 # The name of a module of NumPy -> its globals with ndx's functions. An id of one of
 # NumPy's objects -> what stands for it; the objects live as long as NumPy.
 _globals = {}
@@ -47,12 +50,13 @@ def composite(function):
     Returns
     -------
     function
-        None if `ndx.numpy` is not imported, or NumPy does not write it in Python.
+        None if `ndx.numpy` is not imported, or NumPy does not write it in Python, or
+        so that it can run over other functions (`_lib.numpy_private`).
     """
     face = sys.modules.get("ndx.numpy")
-    if face is None:
+    if face is None or not _CAN_REBIND:
         return None
-    code = getattr(function, "_implementation", function)
+    code = function.__wrapped__ if type(function) is _DISPATCHER else function
     if not isinstance(code, types.FunctionType):
         return None
     with _lock:
@@ -109,7 +113,7 @@ def _translated(value):
     if isinstance(value, types.ModuleType):
         return _Names(value) if _is_numpys(value.__name__) else value
     if type(value) is _DISPATCHER:
-        value = value._implementation
+        value = value.__wrapped__
     if isinstance(value, types.FunctionType) and _is_numpys(value.__module__ or ""):
         return _ours.get(id(value)) or _rebound(value)
     return value

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndx._compute.numpy_private import begin_reports, end_reports
+from ndx._lib.numpy_private import begin_reports, end_reports
 
 __all__ = ["errstate", "seterr"]
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._blocks.block cimport block_is_live
-from ndx._compute.numpy_private cimport restore, silence
 from ndx._lib.free_threading cimport ndx_keep_for_ever
+from ndx._lib.numpy_private cimport restore, silence
 from ndx._methods.numpy_dispatch cimport call_function as dispatch, compute_call
 from ndx._methods.numpy_function_table cimport Row, row_of
 from ndx._methods.ufuncs cimport (
     KnownUfunc, compute_known, compute_number, compute_outer, compute_over,
     compute_ufunc, known_ufunc,
 )
+
+from ndx._lib.numpy_private import NO_VALUE, part
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc", "call_function"]
 
@@ -36,7 +38,7 @@ cdef frozenset SCALARS = frozenset((
 ))
 
 cdef tuple KEEPING = (np.asarray, np.asanyarray, np.ascontiguousarray)
-cdef object DISPATCHER = type(np.sum)
+cdef object DISPATCHER = part("dispatcher")
 
 
 cdef int describe(object wrapper, object function, str name, str module) except -1:
@@ -70,7 +72,7 @@ cdef class NumPyFunction:
 
     def __init__(self, function: Any, str name, str module) -> None:
         self.function = function
-        self.dispatches = isinstance(function, DISPATCHER)
+        self.dispatches = type(function) is DISPATCHER
         self.keeps = function in KEEPING
         self.binds = hasattr(type(function), "__get__")
         self.vectorcall = <Vectorcall><void *>call
@@ -147,7 +149,6 @@ cdef bint only_scalars(tuple args) except -1:
     return True
 
 
-cdef object NO_VALUE = np._NoValue
 # Each call counts references to it.
 ndx_keep_for_ever(NO_VALUE)
 
@@ -187,12 +188,12 @@ cdef class NumPyUfunc:
             return getattr(self.ufunc, method)(*inputs, **kwargs)
         return result
 
-    def __call__(self, *args: Any, out: Any = np._NoValue, where: Any = np._NoValue,
-                 axes: Any = np._NoValue, axis: Any = np._NoValue,
-                 keepdims: Any = np._NoValue, casting: Any = np._NoValue,
-                 order: Any = np._NoValue, dtype: Any = np._NoValue,
-                 subok: Any = np._NoValue, signature: Any = np._NoValue,
-                 sig: Any = np._NoValue) -> Any:
+    def __call__(self, *args: Any, out: Any = NO_VALUE, where: Any = NO_VALUE,
+                 axes: Any = NO_VALUE, axis: Any = NO_VALUE,
+                 keepdims: Any = NO_VALUE, casting: Any = NO_VALUE,
+                 order: Any = NO_VALUE, dtype: Any = NO_VALUE,
+                 subok: Any = NO_VALUE, signature: Any = NO_VALUE,
+                 sig: Any = NO_VALUE) -> Any:
         # Named one by one: for ``**kwargs`` each call would make a dict.
         cdef dict kwargs
         if out is where is axes is axis is keepdims is casting is order is dtype \

@@ -5,7 +5,7 @@ __all__ = ["check_names", "describe", "error_of", "is_of_environment", "read_opt
 _PREFIX = "NDX_"
 _OTHERS = (
     *("NDX_BACKEND", "NDX_DEBUG_MEMORY", "NDX_IDLE_THREAD", "NDX_LIMIT"),
-    *("NDX_NUM_THREADS", "NDX_OOM_REPORT", "NDX_TRACK"),
+    *("NDX_NUM_THREADS", "NDX_OOM_REPORT", "NDX_TRACK", "NDX_WITHOUT_NUMPYS"),
 )
 
 

@@ -16,7 +16,6 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, locate, unlocked
-from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.settings cimport Settings, memory_for_pages, settings
 from ndx._compute.threads cimport thread_count
 from ndx._compute.tiles cimport (
@@ -28,6 +27,7 @@ from ndx._files.mapping cimport (
 )
 from ndx._lib.dtypes cimport itemsize_of, typenum_of
 from ndx._lib.layout cimport MAXOPS, Walk
+from ndx._lib.numpy_private cimport restore, silence
 
 from ndx._lib.system import read_ahead_of
 
