@@ -9,6 +9,7 @@ JOBS ?= auto
 THOROUGH ?= 3000
 MINUTES ?= 3
 CUDA ?= 13
+NUMPY ?=
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
@@ -25,13 +26,14 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo quick test test-in-threads nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo quick test test-in-threads test-without-numpys nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
-VENV := .venv/$(TAG)
+VENV := .venv/$(TAG)$(NUMPY:%=-numpy-%)
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check --quiet
+CONSTRAINED := $(if $(NUMPY),PIP_CONSTRAINT=$(CURDIR)/$(VENV)/constraints.txt )
+PIP := $(CONSTRAINED)$(PY) -m pip --disable-pip-version-check --quiet
 STUBS = $$(find ndx -name '*.pyi')
 COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]'
 GENERATORS := $(wildcard tools/make_methods.py tools/make_stubs.py tools/stubs/*.py tools/tables/*method*.py)
@@ -47,6 +49,7 @@ TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
+	@echo '           NUMPY=<its version, for an environment of its own: 2.2.0>,'
 	@echo '           SEED=<of what is drawn; a new one each time if there is none>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
@@ -75,6 +78,12 @@ test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 CORE_ROOMS := $(addprefix tests/,array api methods context fusing)
 test-in-threads: $(VENV)/built $(VENV)/group-test $(VENV)/group-threads  ## run tests of the core in threads, for Python without the GIL
 	$(PY) -m pytest -n 0 -p no:randomly --parallel-threads=4 $(CORE_ROOMS) $(ARGS)
+
+# NumPy's public functions compute then, with the same results.
+WITHOUT ?= $$($(PY) -c "from ndx._lib.numpy_private import parts; print(*[name for name, *_ in parts()], 'all')")
+test-without-numpys: $(VENV)/built $(VENV)/group-test  ## run tests of the core without NumPy's private parts, one by one (WITHOUT="fft loops")
+	set -e; for part in $(WITHOUT); do echo "without $$part"; \
+	    NDX_WITHOUT_NUMPYS=$$part $(PY) -m pytest -n $(JOBS) $(addprefix tests/,array api methods compute numpy) $(ARGS); done
 
 # With the whole of large products of parameters, and what takes long or needs much.
 nightly: $(VENV)/built $(VENV)/group-test  ## run all tests, also those that take long
@@ -208,9 +217,10 @@ wheel: $(VENV)/group-build $(VENV)/group-dist  ## build the sdist and the wheel,
 	$(PY) -m build --quiet --sdist --wheel --outdir dist $(BUILD)
 	$(PY) -m twine check --strict dist/ndxarray-*
 
-# Several minutes go into the environment; CORE=1 installs, and so tests, less.
+# Several minutes go into the environment; CORE=1 installs, and so tests, less. NUMPY is
+# that of the environment: the wheel is built with the newest.
 test-wheel: wheel  ## install the wheel into an empty environment, and run the tests (CORE=1)
-	$(PY) tools/try_wheel.py --folder build/try-wheel/$(TAG) $(if $(CORE),--core) -n $(JOBS) $(ARGS)
+	$(CONSTRAINED)$(PY) tools/try_wheel.py --folder build/try-wheel/$(TAG) $(if $(CORE),--core) -n $(JOBS) $(ARGS)
 
 recipe: $(VENV)/built $(VENV)/group-test $(VENV)/group-recipe  ## render the conda recipe
 	$(PY) -m pytest tests/distribution/test_recipe.py $(ARGS)
@@ -230,6 +240,7 @@ $(VENV)/python:
 	    "$$($(PYTHON) --version 2>/dev/null || echo not one). Choose another:" \
 	    "make test PYTHON=/path/to/python3.12" >&2; exit 1; fi
 	$(PYTHON) -m venv --clear $(VENV)
+	@echo 'numpy$(NUMPY:%===%)' > $(VENV)/constraints.txt
 	$(PIP) install --upgrade "pip>=25.1"
 	@touch $@
 

@@ -56,6 +56,8 @@ DIRECTIVES = {
     "warn.unused": True,
 }
 Options.warning_errors = True
+# The oldest of NumPy's C APIs that has what is called: a build with any NumPy 2 serves
+# all of them, of which pyproject.toml names the oldest.
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
