@@ -235,6 +235,10 @@ def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     NDArray(1)
     """
     x = _matrices(x, "matrix_rank")
+    if not x.size and x.device == CPU:
+        # Before 2.4 NumPy looks for the largest value of none.
+        least = rtol[..., None] if getattr(rtol, "shape", ()) else rtol or 0.0
+        return count_nonzero(svdvals(x) > least, axis=-1)
     if rtol is None and _has_elements(x):
         s = svdvals(x)
         least = _max(s, axis=-1, keepdims=True) * _relative_tolerance(x.shape, s)

@@ -477,9 +477,10 @@ cdef int add_alone(str name, str parameters, Compute compute, object data=None,
                    int places=1) except -1:
     """Set the row of a method."""
     # Of what NumPy has as a function only, the method has the row.
-    if hasattr(np.ndarray, name):
-        add_function(getattr(np.ndarray, name), parameters, compute, data)
-        row_of(getattr(np.ndarray, name)).positional = places
+    method = numpys_method(name)
+    if method is not None:
+        add_function(method, parameters, compute, data)
+        row_of(method).positional = places
     return 0
 
 
@@ -547,4 +548,10 @@ def set_rows(ndx):
 
 cdef Row row_of_method(str name):
     """Return the row of a method, or of the function that NumPy has in its place."""
-    return row_of(getattr(np.ndarray, name, None) or getattr(np, name))
+    return row_of(numpys_method(name) or getattr(np, name))
+
+
+cdef object numpys_method(str name):
+    """Return a method of NumPy's arrays, or None."""
+    # Until 2.3 NumPy has some that only raise AttributeError.
+    return None if name == "ptp" else getattr(np.ndarray, name, None)

@@ -331,10 +331,13 @@ cdef bint is_sequence(object x) except -1:
 
 cdef Py_ssize_t place_of_output(object function) except -2:
     """Return the position of the parameter `out` of a function; -1: it has none."""
-    try:
-        names = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return -1
+    names = row_of(function).names
+    if names is None or "out" not in names:
+        try:
+            names = tuple(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
+            # Functions in C have signatures since NumPy 2.4.
+            return -1
     return names.index("out") if "out" in names else -1
 
 

@@ -547,10 +547,10 @@ cdef list arrays_in(PyObject *given):
 
 
 cdef object join_along(Row row, PyObject **given):
-    """`concatenate`, `stack`: arrays, axis; `row.data`: whether it is a new axis."""
+    """`concatenate`, `stack`: arrays, axis, out; `row.data`: whether the axis is new."""
     cdef list arrays = arrays_in(given[0])
     cdef Py_ssize_t axis = 0
-    if arrays is None or not read_int(given[1], &axis):
+    if arrays is None or given[2] != NULL or not read_int(given[1], &axis):
         return NotImplemented
     return stacked(arrays, axis) if row.data else joined(arrays, axis)
 
@@ -941,8 +941,8 @@ cdef int add_all() except -1:
     for axis, name in enumerate(("vsplit", "hsplit", "dsplit")):
         add_function(getattr(np, name), "ary indices_or_sections", split_along, axis)
 
-    add_function(np.concatenate, "arrays axis", join_along, False)
-    add_function(np.stack, "arrays axis", join_along, True)
+    add_function(np.concatenate, "arrays axis out", join_along, False)
+    add_function(np.stack, "arrays axis out", join_along, True)
     add_function(np.hstack, "tup", join_vectors, (None, 1))
     add_function(np.vstack, "tup", join_vectors, (0, 0))
     add_function(np.dstack, "tup", dstack)

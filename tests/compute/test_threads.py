@@ -11,6 +11,7 @@ import pytest
 from helpers.arrays import in_some_layout
 from helpers.commands import run_python
 from helpers.examples import examples
+from helpers.numpy_versions import needs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -209,6 +210,7 @@ def test_reductions_are_equal_for_any_number_of_threads(data, shape, dtype):
             np.testing.assert_array_equal(np.asarray(one), expected)
 
 
+@needs("sums of long stretches are pairwise as a whole")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
 @pytest.mark.parametrize("size", [131_072, 400_007, 1_000_003, 999_999])
 def test_the_sum_of_a_stretch_is_the_pairwise_sum(dtype, size):

@@ -5,6 +5,7 @@ import pickle
 
 import numpy
 import pytest
+from helpers.numpy_versions import needs
 
 import ndx
 import ndx.numpy as np
@@ -160,6 +161,7 @@ def test_what_is_returned_unchanged_is_the_operand():
     assert np.diff(items, n=0) is items
 
 
+@needs("an ellipsis asks for an array")
 def test_an_array_is_asked_for_by_an_ellipsis():
     element = np.ones(2)[0]
     for found in (np.add(element, 2, out=...), *np.divmod(element, 2, out=...)):

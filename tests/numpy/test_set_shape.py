@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from helpers.numpy_versions import since
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,9 @@ def outcome(make, shape):
 @pytest.mark.parametrize("name", LAYOUTS)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: repr(s)[:20])
 def test_shapes_are_set_as_numpys(name, shape):
+    if shape is None and not since("None is no shape"):
+        pytest.skip("NumPy takes it for (), with a warning")
+
     def made(np_):
         return lambda: LAYOUTS[name](np_.arange(24.0).reshape(2, 3, 4))
 
