@@ -9,6 +9,7 @@ needs: its memory, the state of floating-point errors, checks of values.
 cimport cython
 from cpython.object cimport PyObject
 
+import sys
 import types
 from importlib import import_module
 
@@ -307,9 +308,12 @@ cdef bint lasts(object function) except -1:
     if function is np.r_ or function is np.c_ \
             or getattr(function, "__module__", None) == "ndx":
         return True
-    # A method of a class that is compiled.
-    return getattr(function, "__self__", None) is None and (
-        getattr(function, "__module__", None) or "").startswith("numpy.random")
+    module = getattr(function, "__module__", None) or ""
+    if getattr(function, "__self__", None) is not None or not module.startswith("numpy"):
+        return False
+    # A method of a class that is compiled, or what a module has.
+    return module.startswith("numpy.random") or function is getattr(
+        sys.modules.get(module), getattr(function, "__name__", ""), None)
 
 
 cdef Row row_of(object function):

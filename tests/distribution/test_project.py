@@ -2,9 +2,11 @@
 
 import importlib.metadata
 import re
+import textwrap
 from fnmatch import fnmatchcase
 
 import pytest
+from helpers.commands import finish, says, start
 from helpers.project import PROJECT, PYPROJECT, ROOT
 
 import ndx
@@ -68,3 +70,22 @@ def test_wheels_are_made_for_the_versions_that_are_declared():
     assert not any(is_skipped(f"cp3{each}t") for each in minor if each >= 13)
     assert is_skipped(f"cp3{max(minor) + 1}")
     assert is_skipped(f"cp3{max(minor) + 1}t")
+
+
+def test_nothing_that_is_deprecated_is_used():
+    code = """
+        import sys
+        import ndx
+        import ndx.__main__, ndx.metrics, ndx.numpy, ndx.parallel, ndx.testing
+        for name in dir(ndx):
+            getattr(ndx, name)
+        x = ndx.numpy.asarray([[2.0, 1.0], [1.0, 2.0]])
+        ndx.fuse(lambda x: x * 2 + 1)(x)
+        ndx.linalg.inv(x), ndx.fft.fft(x), ndx.unique_all(x), ndx.sort(x)
+        ndx.numpy.percentile(x, 50), ndx.numpy.einsum("ij->i", x)
+        with ndx.workspace("here"):
+            x @ x
+        ndx._cli.info.report()
+    """
+    options = ("-W", "error", "-X", "warn_default_encoding", "-c")
+    assert says(finish(start(*options, textwrap.dedent(code)))) == ""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.commands import run_python
 from helpers.compare import assert_same
+from helpers.numpy_versions import since
 
 import ndx
 import ndx.numpy as face
@@ -56,7 +57,10 @@ def test_axes_of_arrays_without_axes(name, axis):
     if hasattr(ndx.NDArray, name):
         calls.append(getattr(ndx.NDArray, name))
     for call in calls:
-        assert_same(call(x, axis=axis), expected)
+        found = call(x, axis=axis)
+        if not since("count_nonzero returns NumPy's integers") and type(found) is int:
+            found = ndx.asarray(found)
+        assert_same(found, expected)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "argmax", "squeeze", "any"])
