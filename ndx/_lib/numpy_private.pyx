@@ -153,7 +153,7 @@ cdef dict PARTS = {
         "the state of errors (numpy._core.umath._extobj_contextvar, _make_extobj)",
         find_error_state, "numpy.errstate"),
     "strides": (
-        "what as_strided puts behind results (numpy.lib._stride_tricks_impl.DummyArray)",
+        "the base of as_strided's results (numpy.lib._stride_tricks_impl.DummyArray)",
         lambda: importlib.import_module("numpy.lib._stride_tricks_impl").DummyArray,
         "nothing: the array behind it is not found"),
     "sets": (

@@ -309,7 +309,8 @@ cdef bint lasts(object function) except -1:
             or getattr(function, "__module__", None) == "ndx":
         return True
     module = getattr(function, "__module__", None) or ""
-    if getattr(function, "__self__", None) is not None or not module.startswith("numpy"):
+    if getattr(function, "__self__", None) is not None \
+            or not module.startswith("numpy"):
         return False
     # A method of a class that is compiled, or what a module has.
     return module.startswith("numpy.random") or function is getattr(

@@ -547,7 +547,7 @@ cdef list arrays_in(PyObject *given):
 
 
 cdef object join_along(Row row, PyObject **given):
-    """`concatenate`, `stack`: arrays, axis, out; `row.data`: whether the axis is new."""
+    """`concatenate`, `stack`: arrays, axis, out; `row.data`: whether that is new."""
     cdef list arrays = arrays_in(given[0])
     cdef Py_ssize_t axis = 0
     if arrays is None or given[2] != NULL or not read_int(given[1], &axis):

@@ -134,6 +134,10 @@ def test_keys_and_values_that_are_the_array_itself(size):
     expected[a] = 7
     x[x] = 7
     assert_same(x, expected)
+    rows = ndx.asarray(np.stack([a, a])[:, ::-1].copy())
+    rows[1, rows[0]] = 7
+    rows[rows[0] * 0, rows[0]] = 5
+    assert_same(rows, np.stack([np.full(size, 5), np.full(size, 7)]))
     b = np.arange(size) % 3 == 0
     y = ndx.asarray(b.copy())
     y[y] = False

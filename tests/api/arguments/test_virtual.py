@@ -257,3 +257,8 @@ def test_matrices_without_elements(shape):
     ranks = ndx.linalg.matrix_rank(x)
     assert ranks.shape == shape[:-2]
     assert not ndx.any(ranks)
+    more = ndx.zeros((4,) + (1,) * len(shape[:-2]))
+    for rtol, before in ((0.1, ()), (more, (4,))):
+        ranks = ndx.linalg.matrix_rank(x, rtol=rtol)
+        assert ranks.shape == (*before, *shape[:-2])
+        assert ranks.dtype == ndx.int64
