@@ -201,7 +201,8 @@ class GpuKeywords(PoolKeywords, total=False):
     device: int
 
 class CudaKeywords(GpuKeywords, total=False):
-    source: Literal["pool", "async"]
+    source: Literal["pool", "async", "managed"]
+    prefetch: bool
 
 class CudaMmapKeywords(GpuKeywords, total=False):
     directory: str | PathLike[str] | None

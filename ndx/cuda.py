@@ -1,4 +1,4 @@
-"""For NVIDIA's GPUs only: captured graphs, and ndx's memory for other libraries.
+"""For NVIDIA's GPUs only: captured graphs, managed memory, other libraries' memory.
 
 Importing it needs no GPU.
 """
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ndx._typing import BackendLike, Graph, P, R
+    from ndx import NDArray
+    from ndx._typing import BackendLike, DeviceLike, Graph, P, R
 
-__all__ = ["cupy_allocator", "graph", "torch_allocator"]
+__all__ = ["advise", "cupy_allocator", "graph", "prefetch", "torch_allocator"]
 
 
 @overload
@@ -95,6 +96,97 @@ def graph(function=None, /, *, max_graphs=8):
     from ndx._cuda.graphs import Graph
 
     return Graph(function, max_graphs)
+
+
+def advise(
+    x: NDArray, advice: str, /, device: DeviceLike | None = None, *, unset: bool = False
+) -> None:
+    """Tell the driver how an array in managed memory is used.
+
+    Parameters
+    ----------
+    x : NDArray
+        An array made in ``ndx.use("cuda:0", source="managed")``, or another library's
+        in managed memory.
+    advice : {"read_mostly", "preferred_location", "accessed_by"}
+        ``"read_mostly"``: each device that reads a page gets a copy of its own, until
+        one writes. ``"preferred_location"``: pages stay on `device` where possible.
+        ``"accessed_by"``: `device` has the pages mapped, wherever they are, and need
+        not move them.
+    device : str or Device, optional
+        ``"cpu"``, or a GPU. Default: the array's own. ``"read_mostly"`` needs none.
+    unset : bool, default False
+        Take the advice back.
+
+    Raises
+    ------
+    ValueError
+        If `advice` is not one of these.
+    TypeError
+        If `x` is no array on a GPU.
+    StaleArrayError
+        If `x` is stale.
+    DeviceError
+        If `x` is not in managed memory; or if pages do not move one by one there
+        (``cudaDevAttrConcurrentManagedAccess`` is 0).
+
+    Notes
+    -----
+    Advice is for pages of 4 KiB or more, from the first to the last element of `x`. It
+    changes no values, and stays with the pages until it is taken back, also when their
+    memory is used again for other arrays.
+    Reference: NVIDIA, CUDA Runtime API, ``cudaMemAdvise``.
+
+    Examples
+    --------
+    ::
+
+        with ndx.use("cuda:0", source="managed"):
+            table = ndx.ones((100_000, 1000))
+        ndx.cuda.advise(table, "preferred_location", "cpu")
+        ndx.cuda.advise(table, "accessed_by", "cuda:0")
+    """
+    from ndx._cuda import managed
+
+    managed.advise(x, advice, device, unset=unset)
+
+
+def prefetch(x: NDArray, /, device: DeviceLike | None = None) -> None:
+    """Move the pages of an array in managed memory to a device, before they are used.
+
+    The CPU does not wait: pages move in the order of CuPy's current stream. The array
+    stays one of its GPU, wherever its pages are.
+
+    Parameters
+    ----------
+    x : NDArray
+        As for `advise`.
+    device : str or Device, optional
+        ``"cpu"``, or a GPU. Default: the array's own.
+
+    Raises
+    ------
+    TypeError, StaleArrayError, DeviceError
+        As for `advise`; and DeviceError in a function of `graph`.
+
+    Notes
+    -----
+    ``ndx.use("cuda:0", source="managed", prefetch=True)`` does so with each new array,
+    as RMM's ``PrefetchResourceAdaptor``.
+    Reference: NVIDIA, CUDA Runtime API, ``cudaMemPrefetchAsync``.
+
+    Examples
+    --------
+    ::
+
+        for batch in batches:             # all of them are larger than the GPU
+            ndx.cuda.prefetch(batch)
+            step(batch)
+            ndx.cuda.prefetch(batch, "cpu")
+    """
+    from ndx._cuda import managed
+
+    managed.prefetch(x, device)
 
 
 def cupy_allocator(nbytes: int, /) -> Any:

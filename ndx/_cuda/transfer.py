@@ -43,7 +43,7 @@ __all__ = [
     "wait_for",
 ]
 
-_PAGEABLE, _PINNED = 0, 1  # cudaMemoryTypeUnregistered, cudaMemoryTypeHost
+_PAGEABLE, _PINNED, _DEVICE = 0, 1, 2  # cudaMemoryType: Unregistered, Host, Device
 _NO_SUCH_HANDLE = 400  # cudaErrorInvalidResourceHandle
 _LEGACY, _PER_THREAD = 1, 2  # streams of DLPack and __cuda_array_interface__
 
@@ -153,13 +153,14 @@ def _across(x, source, target):
             source.runtime.streamSynchronize(source.stream())
         runtime, stream = target.runtime, target.stream()
         ends = address_of(result), address_of(x)
-        if any(_kind_of(target, end) in (_PAGEABLE, _PINNED) for end in ends):
-            # Spilled to the host or to files: not memory of a GPU.
-            runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
+        places = [runtime.pointerGetAttributes(end) for end in ends]
+        if all(place.type == _DEVICE for place in places):
+            # Only this call copies memory to which the other GPU has no access.
+            there, here = (place.device for place in places)
+            runtime.memcpyPeerAsync(ends[0], there, ends[1], here, x.nbytes, stream)
         else:
-            runtime.memcpyPeerAsync(
-                ends[0], target.index, ends[1], source.index, x.nbytes, stream
-            )
+            # Spilled to the host or to files, or managed: not of one GPU.
+            runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
         runtime.streamSynchronize(stream)
     return result
 

@@ -17,6 +17,7 @@ _CLASSES = {
     "CudaAsyncSource": "cuda",
     "CudaBackend": "cuda",
     "CudaHostBackend": "pinned",
+    "CudaManagedSource": "cuda_memory",
     "CudaMmapBackend": "cuda",
     "HostBackend": "host",
     "MmapBackend": "mmap",

@@ -16,15 +16,19 @@ def _or_none(read):
 # Options that are not taken as they are written: how lower-case text is read, and what
 # it has to be.
 _NUMBER = "a number, nor 'none'"
+_YES_OR_NO = (
+    {"true": True, "1": True, "false": False, "0": False}.__getitem__,
+    "'true' or 'false', 1 or 0",
+)
 _READERS = {
     "cutoff": (_or_none(int), _NUMBER),
     "hugepages": (str, "a word"),
     "idle_release": (_or_none(float), _NUMBER),
     "latency": (_or_none(float), _NUMBER),
-    "lock": ({"true": True, "1": True, "false": False, "0": False}.__getitem__,
-             "'true' or 'false', 1 or 0"),
+    "lock": _YES_OR_NO,
     "numa": (_or_none(str), "a word"),
     "pool": (str, "a word"),
+    "prefetch": _YES_OR_NO,
     "reserve_fraction": (_or_none(float), _NUMBER),
 }  # fmt: skip
 

@@ -2,13 +2,20 @@
 
 from ndx._lib.device import kind_named
 
-__all__ = ["BACKENDS", "KIND"]
+__all__ = ["BACKENDS", "KIND", "SOURCES"]
 
 # The module and the class of each.
 BACKENDS = {
     "cuda": ("cuda", "CudaBackend"),
     "cudahost": ("pinned", "CudaHostBackend"),
     "cudammap": ("cuda", "CudaMmapBackend"),
+}
+
+# Those of a GPU's memory, by the option ``source``.
+SOURCES = {
+    "pool": ("cuda", "CudaSource"),
+    "async": ("cuda", "CudaAsyncSource"),
+    "managed": ("cuda_memory", "CudaManagedSource"),
 }
 
 KIND = kind_named("cuda")

@@ -5,7 +5,10 @@ from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport Source
 
 cdef class CudaSource(Source):
-    cdef readonly int index          # of the GPU
+    cdef readonly int index          # of the GPU whose streams order its use
+    cdef readonly int home           # of the GPU whose memory it is
+    cdef readonly bint prefetches    # memory that is handed out moves to the GPU
+    cdef readonly bint shareable     # other processes can open its ranges
     cdef object cuda                 # the module `cupy.cuda`
     cdef object runtime              # the module `cupy.cuda.runtime`
     cdef dict known                  # handle -> CuPy's stream, which this keeps alive

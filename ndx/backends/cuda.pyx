@@ -12,6 +12,7 @@ from libc.stdint cimport uintptr_t
 
 import dataclasses
 import functools
+import importlib
 import os
 import sys
 from threading import get_ident
@@ -27,7 +28,7 @@ from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
 from ndx._lib.errors import DeviceError
 from ndx.backends._capture_lock import refuse_here, try_waiting, wait_or_owe, waiting
 from ndx.backends._cupy import check_device, is_forked
-from ndx.backends._gpus import KIND
+from ndx.backends._gpus import KIND, SOURCES
 from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
 __all__ = [
@@ -74,7 +75,7 @@ cdef class CudaSource(Source):
             raise ValueError(f"device={device} is not the number of a GPU")
         self.cuda = check_device(device).cuda
         self.runtime = self.cuda.runtime
-        self.index = device
+        self.index = self.home = device
         self.granularity = SEGMENT
         self.alignment = ALIGN
         self.known = {}
@@ -103,7 +104,7 @@ cdef class CudaSource(Source):
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
         with gil:
-            found = call(self, "memGetInfo")
+            found = run_on(self, self.home, "memGetInfo", (), None)
             if found is None:
                 return False
             if idle != NULL:
@@ -157,7 +158,7 @@ cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noe
     """Implement a source's `reserve` by a function of CUDA's runtime API."""
     raised = None
     try:
-        with self.cuda.Device(self.index):
+        with self.cuda.Device(self.home):
             ptr[0] = <void *><uintptr_t>getattr(self.runtime, function)(*args)
         return RESERVED
     except MemoryError:
@@ -214,18 +215,19 @@ cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
 
 cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept:
     """Call a runtime function for a stream; return False if the stream has ended."""
-    run(self, name, args, stream)
+    run_on(self, self.index, name, args, stream)
     return stream not in self.over
 
 
 cdef object call(CudaSource self, str name, object a=None, object b=None,
                  object c=None, object d=None, object e=None):
     """Call a runtime function; report an error, don't raise it, and return None."""
-    return run(self, name, tuple([x for x in (a, b, c, d, e) if x is not None]), None)
+    return run_on(self, self.index, name,
+                  tuple([x for x in (a, b, c, d, e) if x is not None]), None)
 
 
-cdef object run(CudaSource self, str name, tuple args, object stream):
-    """Like `call`. If `stream` has ended, wait until its work is finished."""
+cdef object run_on(CudaSource self, int index, str name, tuple args, object stream):
+    """Like `call`, on a GPU. If `stream` has ended, wait until its work is finished."""
     cdef PendingError pending
     if is_finalizing() or is_forked():
         # At exit the driver may be gone already, and frees all memory itself. In a
@@ -235,7 +237,7 @@ cdef object run(CudaSource self, str name, tuple args, object stream):
     pending = set_error_aside()
     result = None
     try:
-        with self.cuda.Device(self.index):
+        with self.cuda.Device(index):
             result = getattr(self.runtime, name)(*args)
         self.over.discard(stream)
     except BaseException as error:
@@ -244,7 +246,7 @@ cdef object run(CudaSource self, str name, tuple args, object stream):
         else:
             note_failure(self, stream, error)
             if stream in self.over:
-                wait_or_owe(functools.partial(wait_for_gpu, self, self.index))
+                wait_or_owe(functools.partial(wait_for_gpu, self, index))
     put_error_back(pending)
     return result
 
@@ -300,9 +302,6 @@ cdef size_t stream_here(CudaSource source) except? 0:
     return handle
 
 
-SOURCES = {"pool": CudaSource, "async": CudaAsyncSource}
-
-
 @options_class
 class GpuOptions(PoolOptions):
     """The options of all pools of memory that a GPU addresses."""
@@ -315,6 +314,7 @@ class CudaOptions(GpuOptions):
     """The options of a pool of a GPU's own memory."""
 
     source: str = "pool"
+    prefetch: bool = False
 
     def __post_init__(self):
         GpuOptions.__post_init__(self)
@@ -322,6 +322,10 @@ class CudaOptions(GpuOptions):
             raise ValueError(
                 f"source={self.source!r} is not a source of a GPU's memory; valid are "
                 + ", ".join(map(repr, SOURCES)))
+        if self.prefetch and self.source != "managed":
+            raise ValueError(
+                f"prefetch={self.prefetch!r} is for source='managed', whose pages move; "
+                f"memory of source={self.source!r} stays where it is")
         if self.source == "async" and (
                 self.pool not in ("split", "unpooled") or self.initial is not None):
             raise ValueError(
@@ -344,10 +348,16 @@ cdef class CudaBackend(PooledBackend):
     limit : int or str, optional
         Upper bound on the bytes held from CUDA, such as ``"8GiB"`` or ``"60%"`` of the
         GPU's memory; None for no bound.
-    source : {"pool", "async"}, default "pool"
-        Who keeps what is free: a pool of ndx; or CUDA's own (``cudaMallocAsync``),
-        which is not ordered by ndx's options: it takes no `pool` and `initial`, and
-        `limit` bounds what arrays hold, not what CUDA keeps idle.
+    source : {"pool", "async", "managed"}, default "pool"
+        Where the memory is from. ``"pool"``: the GPU (``cudaMalloc``), kept by a pool
+        of ndx. ``"async"``: CUDA's own pool (``cudaMallocAsync``), which is not ordered
+        by ndx's options: it takes no `pool` and `initial`, and `limit` bounds what
+        arrays hold, not what CUDA keeps idle. ``"managed"``: memory whose pages the
+        driver moves between the GPU and the host (``cudaMallocManaged``), so that
+        arrays may be larger than the GPU's memory, and `limit` above it.
+    prefetch : bool, default False
+        With ``source="managed"``: the pages of each new array move to the GPU at once,
+        on the current stream, and not one by one when a kernel needs them.
     pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU. For
         `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address,
@@ -371,7 +381,8 @@ cdef class CudaBackend(PooledBackend):
         options = self.take_options(given)
         kind = self._source_type
         if kind is None:
-            kind = SOURCES[options.source]
+            module, name = SOURCES[options.source]
+            kind = getattr(importlib.import_module(f"ndx.backends.{module}"), name)
         self.source = kind(**options.own)
         if self.source.ordered:
             options = dataclasses.replace(options, pool="unpooled")
@@ -395,6 +406,10 @@ cdef class CudaBackend(PooledBackend):
                 <size_t>block.segment.cookie != stream:
             # The current stream allocated it, for another one.
             self.hand_over(stream, <size_t>block.segment.cookie)
+        if status == ALLOCATED and self.source.prefetches:
+            with gil:
+                call(self.source, "memPrefetchAsync", <uintptr_t>out.ptr, nbytes,
+                     self.source.index, stream)
         return status
 
     cdef size_t trim_idle(self) noexcept nogil:

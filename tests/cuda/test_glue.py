@@ -14,6 +14,7 @@ from .stand_in import standin
 from .stand_in.async_pool import AsyncRuntime
 from .stand_in.host_memory import HostRuntime
 from .stand_in.names import FFT, FUNCTIONS, LINALG
+from .stand_in.other_memory import OtherRuntime
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
@@ -106,7 +107,7 @@ def test_what_the_stand_in_has_of_streams():
 
 RUNTIME = {
     name: value
-    for part in (HostRuntime, AsyncRuntime)
+    for part in (HostRuntime, AsyncRuntime, OtherRuntime)
     for name, value in vars(part).items()
     if callable(value) and not name.startswith("_")
 }

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 FALSE = 1 << 62
 HOST_MEMORY = 1 << 28
 PORTABLE, MAPPED = 1, 2
-UNREGISTERED, HOST, DEVICE = 0, 1, 2
+UNREGISTERED, HOST, DEVICE, MANAGED = 0, 1, 2, 3
 IN_A_FREED_RANGE = 0xDD
 CAPTURED = "captured"
 
@@ -156,9 +156,12 @@ class HostRuntime:
         machine.calls.append(("freeHost", size))
 
     def pointerGetAttributes(self, ptr):
-        if self._machine.host_range(ptr):
-            return SimpleNamespace(type=HOST)
-        return SimpleNamespace(type=DEVICE if ptr >= FALSE else UNREGISTERED)
+        machine = self._machine
+        if machine.host_range(ptr) or ptr < FALSE:
+            found = HOST if machine.host_range(ptr) else UNREGISTERED
+            return SimpleNamespace(type=found, device=-2)
+        found = MANAGED if machine.managed_range(ptr) else DEVICE
+        return SimpleNamespace(type=found, device=self._device_of(ptr))
 
     def streamCreate(self):
         handle = self._machine.handle()

@@ -19,6 +19,7 @@ import warnings
 
 from .async_pool import AsyncRuntime
 from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
+from .other_memory import OtherRuntime, aligned
 
 DEVICE_MEMORY = 1 << 28
 
@@ -38,10 +39,20 @@ class Machine(Queues):
         self.default_mallocs = 0
         self.pageable = False  # whether kernels reach all memory of the process
         self.has_pools = True  # whether the driver has pools of its own
+        self.has_managed = True  # whether it has managed memory
+        self.moves_pages = True  # of managed memory, one by one
+        self.managed = {}  # false address -> where its pages are, and should be
 
     @property
     def device(self):
         return getattr(self.local, "device", 0)
+
+    def managed_range(self, address, nbytes=0):
+        """Return what is known of the managed range of bytes; None: there is none."""
+        for start, found in self.managed.items():
+            if start <= address and address + nbytes <= start + len(found["view"]):
+                return found
+        return None
 
     def handle(self):
         self.last_handle += 1
@@ -71,7 +82,7 @@ def range_of(address, nbytes=0):
 # ---------------------------------------------------------------- cupy.cuda.runtime
 
 
-class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
+class Runtime(HostRuntime, AsyncRuntime, OtherRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
     _machine = machine
     _real = staticmethod(real)
@@ -87,8 +98,13 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
         return machine.count
 
     def deviceGetAttribute(self, attrib, device):
-        # cudaDevAttrPageableMemoryAccess, cudaDevAttrMemoryPoolsSupported
-        return int({88: machine.pageable, 115: machine.has_pools}[attrib])
+        known = {
+            83: machine.has_managed,  # cudaDevAttrManagedMemory
+            88: machine.pageable,  # cudaDevAttrPageableMemoryAccess
+            89: machine.moves_pages,  # cudaDevAttrConcurrentManagedAccess
+            115: machine.has_pools,  # cudaDevAttrMemoryPoolsSupported
+        }
+        return int(known[attrib])
 
     def getDeviceProperties(self, index):
         return {"name": b"NumPy, in a GPU's place", "major": 8, "minor": 0}
@@ -103,11 +119,7 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
         if nbytes > machine.total - machine.held[machine.device]:
             raise CUDARuntimeError(2)
         machine.held[machine.device] += nbytes
-        buffer = (ctypes.c_char * (nbytes + 512))()
-        ctypes.memset(buffer, 0xA5, nbytes + 512)
-        start = -(-ctypes.addressof(buffer) // 512) * 512
-        view = (ctypes.c_char * nbytes).from_address(start)
-        view.owner = buffer
+        start, view = aligned(nbytes)
         machine.ranges[start + FALSE] = machine.device, view
         machine.calls.append(("malloc", nbytes))
         return start + FALSE
@@ -115,7 +127,8 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
     def free(self, address):
         machine.finish_all()
         device, buffer = machine.ranges.pop(address)
-        machine.held[device] -= len(buffer)
+        if machine.managed.pop(address, None) is None:
+            machine.held[device] -= len(buffer)
         machine.calls.append(("free", len(buffer)))
 
     def memsetAsync(self, address, value, nbytes, stream):

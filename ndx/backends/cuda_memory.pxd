@@ -1,0 +1,4 @@
+from ndx.backends.cuda cimport CudaSource
+
+cdef class CudaManagedSource(CudaSource):
+    pass
