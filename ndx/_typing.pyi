@@ -207,6 +207,9 @@ class CudaKeywords(GpuKeywords, total=False):
 class CudaMmapKeywords(GpuKeywords, total=False):
     directory: str | PathLike[str] | None
 
+class CudaPeerKeywords(GpuKeywords, total=False):
+    peer: int | None
+
 class SimulatedKeywords(PoolKeywords, total=False):
     capacity: int | str
     page: int | str

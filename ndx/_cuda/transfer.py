@@ -321,13 +321,18 @@ def _wait_for_gpu(session):
 def interface(x):
     """Return ``__cuda_array_interface__`` of an array, whose bytes are pinned."""
     refuse("an array for another library")
-    session = session_of(device_index(x))
+    index = device_index(x)
+    session = session_of(index)
     address = address_of(x) if x.size else 0
-    if address and _kind_of(session, address) == _PAGEABLE:
+    place = session.runtime.pointerGetAttributes(address) if address else None
+    elsewhere = place and place.type == _DEVICE and place.device != index
+    if elsewhere or (place and place.type == _PAGEABLE):
+        what = f"memory of GPU {place.device}" if elsewhere else "a file"
         msg = (
-            "this array lies in a file, of which CUDA can't tell the GPU; "
-            "__cuda_array_interface__ doesn't, either: hand it over by DLPack, which "
-            "does (cupy.from_dlpack(x)), or copied to the GPU's own memory"
+            f"this array of {str(x.device)!r} lies in {what}, by which others can't "
+            "tell its GPU; __cuda_array_interface__ doesn't say, either: hand it over "
+            "by DLPack, which does (cupy.from_dlpack(x)), or copied to the GPU's own "
+            "memory"
         )
         raise BufferError(msg)
     return {

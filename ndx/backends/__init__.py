@@ -19,6 +19,7 @@ _CLASSES = {
     "CudaHostBackend": "pinned",
     "CudaManagedSource": "cuda_memory",
     "CudaMmapBackend": "cuda",
+    "CudaPeerBackend": "cuda_memory",
     "HostBackend": "host",
     "MmapBackend": "mmap",
     "PinnedBackend": "pinned",

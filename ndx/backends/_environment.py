@@ -27,6 +27,7 @@ _READERS = {
     "latency": (_or_none(float), _NUMBER),
     "lock": _YES_OR_NO,
     "numa": (_or_none(str), "a word"),
+    "peer": (_or_none(int), _NUMBER),
     "pool": (str, "a word"),
     "prefetch": _YES_OR_NO,
     "reserve_fraction": (_or_none(float), _NUMBER),

@@ -9,6 +9,7 @@ BACKENDS = {
     "cuda": ("cuda", "CudaBackend"),
     "cudahost": ("pinned", "CudaHostBackend"),
     "cudammap": ("cuda", "CudaMmapBackend"),
+    "cudapeer": ("cuda_memory", "CudaPeerBackend"),
 }
 
 # Those of a GPU's memory, by the option ``source``.

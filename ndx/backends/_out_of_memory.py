@@ -2,6 +2,7 @@
 
 import os
 
+from ndx._lib.device import device_of
 from ndx._lib.errors import OutOfMemoryError
 from ndx._lib.sizes import format_size
 from ndx._lib.system import available_memory, default_directory, why_refused
@@ -139,11 +140,13 @@ def _of_device(backend):
     if limit is None:
         # The limit was raised meanwhile, by another thread.
         return "the limit of its device forbade it", []
+    # Whose memory it is, which another may use.
+    device = str(device_of(backend.gpu))
     text = (
-        f"the limit of {backend.device!r} is {format_size(limit)} ({limit} bytes), of "
+        f"the limit of {device!r} is {format_size(limit)} ({limit} bytes), of "
         f"which all backends together hold {format_size(gpu_reserved(backend.gpu))}"
     )
-    remedy = f"raise the limit: ndx.memory.set_limit(..., device={backend.device!r})"
+    remedy = f"raise the limit: ndx.memory.set_limit(..., device={device!r})"
     return text, [remedy]
 
 

@@ -8,7 +8,7 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ndx._lib.device import KINDS, find_device, kind_named
+from ndx._lib.device import KINDS, find_device, find_kind, kind_named
 from ndx._lib.errors import DeviceError
 from ndx._lib.interpreter import keep_for_ever
 from ndx._lib.options import option_error, options_of
@@ -291,10 +291,9 @@ def _make(name, options):
     of_device = _device_kind(kind)
     if of_device is not None:
         options = {"device": int(number), **options}
-        if options.get("fallback") in ("host", "mmap"):
-            # The variants that the device can address.
+        if isinstance(options.get("fallback"), str):
             device = f"{of_device}:{options['device']}"
-            options["fallback"] = variant_of(device, options["fallback"])
+            options["fallback"] = _addressable(device, options["fallback"])
     factory = _builtin(kind) or _registered.get(kind) or _load(kind)
     if factory is None or (number and of_device is None):
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
@@ -334,6 +333,17 @@ def variant_of(device, backend):
     """Return the name of the backend of the host's memory that a device can address."""
     kind, _, number = device.partition(":")
     return f"{kind}{backend}:{number}"
+
+
+def _addressable(device, fallback):
+    """Return the variant of a fallback that a device can address, if there is one."""
+    if fallback in ("host", "mmap"):
+        return variant_of(device, fallback)
+    kind, other = find_kind(device), _canonical(fallback)
+    if find_kind(other) is kind and other != device and f"{kind}peer" in kind.backends:
+        _, _, number = other.partition(":")
+        return get(variant_of(device, "peer"), peer=int(number))
+    return fallback
 
 
 def _entry_points():

@@ -227,7 +227,7 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
 
 
 cdef object run_on(CudaSource self, int index, str name, tuple args, object stream):
-    """Like `call`, on a GPU. If `stream` has ended, wait until its work is finished."""
+    """Like `call`, on a GPU. If `stream` has ended, wait for its work."""
     cdef PendingError pending
     if is_finalizing() or is_forked():
         # At exit the driver may be gone already, and frees all memory itself. In a
@@ -324,8 +324,8 @@ class CudaOptions(GpuOptions):
                 + ", ".join(map(repr, SOURCES)))
         if self.prefetch and self.source != "managed":
             raise ValueError(
-                f"prefetch={self.prefetch!r} is for source='managed', whose pages move; "
-                f"memory of source={self.source!r} stays where it is")
+                f"prefetch={self.prefetch!r} is for source='managed', whose pages move;"
+                f" memory of source={self.source!r} stays where it is")
         if self.source == "async" and (
                 self.pool not in ("split", "unpooled") or self.initial is not None):
             raise ValueError(

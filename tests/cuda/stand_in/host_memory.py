@@ -208,7 +208,10 @@ class HostRuntime:
     def _side(self, address, nbytes):
         """Return of which kind memory is, where it really is, and what keeps it."""
         if address >= FALSE:
-            return DEVICE, self._real(address, nbytes), self._range_of(address)
+            keep = self._range_of(address, nbytes)
+            if keep is None:
+                raise CUDARuntimeError(1)  # cudaErrorInvalidValue
+            return DEVICE, address - FALSE, keep
         found = self._machine.host_range(address, nbytes)
         if found:
             return HOST, address, found[2]

@@ -53,6 +53,20 @@ class OtherRuntime:
         machine.calls.append(("memPrefetchAsync", count, dstDevice, stream))
         machine.queue(stream, lambda: pages.update(pages=dstDevice))
 
+    def deviceCanAccessPeer(self, device, peerDevice):
+        if not {device, peerDevice} <= set(range(self._machine.count)):
+            raise CUDARuntimeError(101)  # cudaErrorInvalidDevice
+        return int((device, peerDevice) in self._machine.can_reach)
+
+    def deviceEnablePeerAccess(self, peerDevice):
+        machine = self._machine
+        pair = machine.device, peerDevice
+        if pair not in machine.can_reach:
+            raise CUDARuntimeError(217)  # cudaErrorPeerAccessUnsupported
+        if pair in machine.reaches:
+            raise CUDARuntimeError(704)  # cudaErrorPeerAccessAlreadyEnabled
+        machine.reaches.add(pair)
+
     def _managed(self, address, nbytes, device):
         """Return the managed range that bytes lie in, which can move to a device."""
         machine = self._machine

@@ -41,6 +41,9 @@ class Machine(Queues):
         self.has_pools = True  # whether the driver has pools of its own
         self.has_managed = True  # whether it has managed memory
         self.moves_pages = True  # of managed memory, one by one
+        # (GPU, another): who can have access to whose memory, and who has.
+        self.can_reach = {(i, j) for i in range(count) for j in range(count) if i != j}
+        self.reaches = set()
         self.managed = {}  # false address -> where its pages are, and should be
 
     @property
@@ -65,6 +68,10 @@ machine = Machine()
 def real(address, nbytes=0):
     """Return where the bytes of an address that a kernel can use really are."""
     if range_of(address, nbytes) is not None:
+        owner = runtime._device_of(address)
+        if owner != machine.device and not machine.managed_range(address) and (
+            machine.device, owner) not in machine.reaches:  # fmt: skip
+            raise CUDARuntimeError(700)
         return address - FALSE
     if machine.host_range(address, nbytes) or (machine.pageable and address < FALSE):
         return address
