@@ -46,7 +46,18 @@ cdef extern from "Python.h":
     object PyNumber_Index(object o)
     PyObject *PyExc_IndexError
 
+
+def set_copying(view, key, value):
+    """Set elements of an array of NumPy by a key, of which the array may be a part."""
+    view[tuple([
+        item.copy() if isinstance(item, cnp.ndarray) and np.may_share_memory(item, view)
+        else item for item in key])] = value
+
+
 cdef object getitem = np.ndarray.__getitem__
+# Before 2.3 NumPy reads such a key while it writes, and then writes out of bounds.
+cdef object setitem = set_copying if np.lib.NumpyVersion(np.__version__) < "2.3.0" \
+    else np.ndarray.__setitem__
 
 
 cdef inline bint is_integer_element(BaseArray x) noexcept:
@@ -562,17 +573,8 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     key = numpy_key(x, key)
     if listed and write_indexed(x, key, source, stored):
         return 0
-    call_numpy(set_numpys_items, (numpy_view(x), key, numpy_source(source, x, stored)),
-               {})
+    call_numpy(setitem, (numpy_view(x), key, numpy_source(source, x, stored)), {})
     return 0
-
-
-def set_numpys_items(view, key, value):
-    """Set elements of an array of NumPy by a key, of which the array may be a part."""
-    # Before 2.3 NumPy reads such a key while it writes, and then writes out of bounds.
-    view[tuple([
-        item.copy() if isinstance(item, cnp.ndarray) and np.may_share_memory(item, view)
-        else item for item in key])] = value
 
 
 cdef bint write_indexed(BaseArray x, object key, BaseArray source,

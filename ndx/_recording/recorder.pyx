@@ -22,8 +22,8 @@ import weakref
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray, set_announce
 from ndx._blocks.block cimport (
-    ESCAPED, IN_OBJECTS, MOVED, Block, BlockParent, block_lock, block_note, block_serial,
-    block_unlock, ndx_set_cycled, observers,
+    ESCAPED, IN_OBJECTS, MOVED, Block, BlockParent, block_lock, block_note,
+    block_serial, block_unlock, ndx_set_cycled, observers,
 )
 from ndx._context.context cimport placing_backend, scope_of
 from ndx._lib.collector cimport pause_collector, resume_collector

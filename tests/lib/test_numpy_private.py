@@ -45,7 +45,7 @@ umath._make_extobj = lambda **options: np._core.umath._extobj_contextvar.get()
 """
 NO_MODULES = """
 import sys
-import numpy.fft
+import numpy.fft, numpy.testing
 
 for name in ("linalg._umath_linalg", "fft._pocketfft_umath", "lib._arraysetops_impl"):
     sys.modules[f"numpy.{name}"] = None
