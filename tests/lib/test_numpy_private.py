@@ -47,7 +47,7 @@ NO_MODULES = """
 import sys
 import numpy.fft, numpy.testing
 
-for name in ("linalg._umath_linalg", "fft._pocketfft_umath", "lib._arraysetops_impl"):
+for name in ("fft._pocketfft_umath", "lib._arraysetops_impl"):
     sys.modules[f"numpy.{name}"] = None
 """
 COMPUTE = """
