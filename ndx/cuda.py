@@ -1,4 +1,4 @@
-"""For NVIDIA's GPUs only: captured graphs, managed memory, other libraries' memory.
+"""For NVIDIA's GPUs only: graphs, managed and shared memory, other libraries' memory.
 
 Importing it needs no GPU.
 """
@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ndx import NDArray
+    from ndx._cuda.sharing import SharedArray
     from ndx._typing import BackendLike, DeviceLike, Graph, P, R
 
-__all__ = ["advise", "cupy_allocator", "graph", "prefetch", "torch_allocator"]
+__all__ = [
+    "advise",
+    "cupy_allocator",
+    "graph",
+    "prefetch",
+    "share",
+    "torch_allocator",
+]
 
 
 @overload
@@ -187,6 +195,60 @@ def prefetch(x: NDArray, /, device: DeviceLike | None = None) -> None:
     from ndx._cuda import managed
 
     managed.prefetch(x, device)
+
+
+def share(x: NDArray, /) -> SharedArray:
+    """Return a handle by which other processes use an array, without a copy.
+
+    Parameters
+    ----------
+    x : NDArray
+        On a GPU, in memory of ``ndx.use("cuda:0")``, also in a workspace, or a view.
+
+    Returns
+    -------
+    SharedArray
+        Small, and to be pickled: sent through a queue or a pipe. Its ``open()`` returns
+        the array in another process, on the current stream after the work that was
+        submitted here before. As long as it lives in this process it keeps the memory
+        in place, until ``close()``; it is a context manager that closes.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array on a GPU. (On the host: `ndx.parallel.share`.)
+    StaleArrayError
+        If `x` is stale.
+    DeviceError
+        If no other process can open the memory of `x`: that of ``source="async"``,
+        ``"managed"`` or ``"virtual"``, of the host, of files, and of other libraries.
+
+    Notes
+    -----
+    Both processes write to the same memory, and nothing orders their work but that
+    `open` waits for what was submitted before `share`. When a process is done with its
+    arrays, it drops them after `ndx.synchronize`, and tells the owner, which closes the
+    handle then. A process maps the whole range that `x` lies in (2 MiB or more): share
+    only with processes that may see other arrays there, too. Where the owner ends,
+    CUDA's memory ends with it. Linux only.
+    Reference: NVIDIA, CUDA C++ Programming Guide, "Interprocess Communication".
+
+    Examples
+    --------
+    ::
+
+        with ndx.cuda.share(weights) as handle:   # the owner
+            tasks.put(handle)
+            done.get()
+
+        weights = tasks.get().open()              # another process
+        total = float(ndx.sum(weights))
+        del weights
+        done.put(total)
+    """
+    from ndx._cuda.sharing import share
+
+    return share(x)
 
 
 def cupy_allocator(nbytes: int, /) -> Any:

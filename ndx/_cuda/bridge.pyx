@@ -10,7 +10,7 @@ import sys
 
 from cpython.object cimport PyObject
 
-from ndx._arenas.arena cimport Arena
+from ndx._arenas.arena cimport Arena, RetiredChunk
 from ndx._arenas.mirror cimport MirrorArena
 from ndx._array.interchange cimport from_dlpack_capsule
 from ndx._array.storage cimport (
@@ -19,8 +19,9 @@ from ndx._array.storage cimport (
     set_layout,
 )
 from ndx._blocks.block cimport (
-    OWN_RANGE, Block, block_decref, block_incref, block_memory, block_pin, block_serial,
-    block_set_device, block_set_device_reads, block_unpin, block_wrap, export_new,
+    OWN_RANGE, Block, BlockParent, block_decref, block_incref, block_memory, block_pin,
+    block_serial, block_set_device, block_set_device_reads, block_unpin, block_wrap,
+    export_new,
 )
 from ndx._compute.copies cimport can_store
 from ndx._context.context cimport allocate_on, current_arena
@@ -31,7 +32,9 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._lib.sizing cimport LINE, ndx_round_down
 from ndx._lib.unraisable cimport Refusals
+from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends.base cimport Backend, Memory
+from ndx.backends.cuda cimport CudaBackend
 from ndx.backends.pinned cimport PinnedBackend
 
 from ndx._cuda.capture_state import current
@@ -43,7 +46,7 @@ __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
     "from_capsule", "index_of", "inplace_fits", "is_contiguous", "is_pinned",
     "lend", "mapped", "mirror_array", "new_array", "note_copy_from_mirror",
-    "send_pinned", "stage_in_mirror", "use_on",
+    "range_of", "send_pinned", "span_of", "stage_in_mirror", "use_on",
 ]
 
 cdef int FIRST = KIND.first      # the number of the first GPU as a device
@@ -108,6 +111,44 @@ def address_of(BaseArray x not None):
     """Return the address of the first element, on its device; the caller holds it."""
     require_usable(x)
     return <size_t>(x.block.ptr + x.offset)
+
+
+def span_of(BaseArray x not None):
+    """Return the address and the bytes from an array's first byte to its last one."""
+    cdef size_t low = address_of(x), high = low
+    cdef Py_ssize_t reach
+    cdef int axis
+    if not x.size:
+        return low, 0
+    for axis in range(x.ndim):
+        reach = (x.shape[axis] - 1) * x.strides[axis]
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    return low, high + itemsize_of[x.dtype] - low
+
+
+def range_of(BaseArray x not None):
+    """Return what keeps an array in place, and the start of its range of CUDA's.
+
+    The start is 0 if the range is not one that other processes can open.
+    """
+    cdef ExportGuard guard = guard_export(x)
+    cdef Block *block = x.block
+    cdef PyObject *parent = block.parent
+    cdef void *cookie = block.cookie
+    backend = None
+    if block.holding == OWN_RANGE:
+        backend = <object>block.backend
+    elif parent != NULL and isinstance(<object>parent, (Arena, RetiredChunk)):
+        backend = (<BlockParent>parent).owning_backend()
+        cookie = (<Arena>parent).chunk.cookie if isinstance(
+            <object>parent, Arena) else (<RetiredChunk>parent).memory.cookie
+    if not isinstance(backend, CudaBackend) \
+            or not (<CudaBackend>backend).source.shareable:
+        return guard, 0
+    return guard, <size_t>(<PoolBlock *>cookie).segment.ptr
 
 
 def index_of(device):

@@ -1,6 +1,6 @@
 """Managed memory: advice on where its pages should be, and moving them there."""
 
-from ndx._cuda.bridge import address_of, device_index, index_of
+from ndx._cuda.bridge import device_index, index_of, span_of
 from ndx._cuda.capture_state import refuse
 from ndx._cuda.session import session_of
 from ndx._lib.device import CPU, find_device, find_kind
@@ -49,20 +49,15 @@ def _place(x, name):
         msg = f"ndx.cuda.{name} takes an array on a GPU, not {where}"
         raise TypeError(msg)
     session = session_of(index)
-    start = address_of(x)
-    if not x.size:
-        return session, start, 0
-    if session.runtime.pointerGetAttributes(start).type != _MANAGED:
+    start, nbytes = span_of(x)
+    if nbytes and session.runtime.pointerGetAttributes(start).type != _MANAGED:
         msg = (
             f"ndx.cuda.{name}: the array (backend {x.backend!r}) is not in managed "
             f"memory, and stays where it is; make it in ndx.use({str(x.device)!r}, "
             "source='managed')"
         )
         raise DeviceError(msg)
-    steps = [(n - 1) * step for n, step in zip(x.shape, x.strides, strict=True)]
-    low = sum(min(0, step) for step in steps)
-    high = sum(max(0, step) for step in steps) + x.itemsize
-    return session, start + low, high - low
+    return session, start, nbytes
 
 
 def _target(session, device, own):

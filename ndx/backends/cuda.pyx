@@ -88,6 +88,7 @@ cdef class CudaSource(Source):
         self.gpu = KIND.first + device
         self.fork_safe = False
         self.streams = True
+        self.shareable = True
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
@@ -506,6 +507,7 @@ cdef class CudaAsyncSource(CudaSource):
     def __cinit__(self, *args, **options):
         self.granularity = ALIGN
         self.ordered = True
+        self.shareable = False
         if not self.runtime.deviceGetAttribute(POOLS_SUPPORTED, self.index):
             raise DeviceError(
                 f"source='async' can't be had: the driver has no pools of memory for "
@@ -604,6 +606,7 @@ cdef class CudaFileSource(CudaSource):
                 "always. Elsewhere spill='host' and fallback='host' give page-locked "
                 "memory; or keep arrays in files until they are needed: with "
                 "ndx.use('mmap'): kept = x.to_device('cpu')")
+        self.shareable = False
         self.files = file_source(directory)
         self.place = self.files.place
         self.resource = self.files.resource

@@ -54,6 +54,7 @@ cdef class CudaManagedSource(CudaSource):
                 "move one by one (cudaDevAttrConcurrentManagedAccess is 0), as on "
                 "Windows and on GPUs before Pascal; source='managed' works without it")
         self.prefetches = prefetch
+        self.shareable = False
         # Pages may be anywhere: no GPU's limit counts them, nor bounds their number.
         self.gpu = 0
         self.most = PY_SSIZE_T_MAX

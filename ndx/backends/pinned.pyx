@@ -57,6 +57,7 @@ cdef class HostAllocSource(CudaSource):
         # Unlike a GPU's own memory, page-locked memory is the machine's.
         self.budgeted = True
         self.gpu = 0
+        self.shareable = False
         self.resource = "machine"
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,

@@ -45,6 +45,7 @@ class Queues:
         self.done = {}
         self.events = {}  # event -> (stream, units), None before it is recorded
         self.event_devices = {}
+        self.event_flags = {}
         self.queued = {}  # stream -> [(units, function)]
         self.host_ranges = {}  # address -> (nbytes, flags, buffer)
         self.pools = {}  # handle -> a pool of CUDA's (`async_pool`)
@@ -221,6 +222,7 @@ class HostRuntime:
         event = self._machine.handle()
         self._machine.events[event] = None
         self._machine.event_devices[event] = self._machine.device
+        self._machine.event_flags[event] = flags
         return event
 
     def eventRecord(self, event, stream):
@@ -258,6 +260,8 @@ class HostRuntime:
     def eventDestroy(self, event):
         del self._machine.events[event]
         del self._machine.event_devices[event]
+        del self._machine.event_flags[event]
+        self._machine.shared_events.pop(event, None)
 
     def streamWaitEvent(self, stream, event, flags=0):
         machine = self._machine

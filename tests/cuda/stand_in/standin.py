@@ -19,7 +19,7 @@ import warnings
 
 from .async_pool import AsyncRuntime
 from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
-from .other_memory import OtherRuntime, aligned
+from .other_memory import OtherRuntime, in_file
 
 DEVICE_MEMORY = 1 << 28
 
@@ -44,6 +44,8 @@ class Machine(Queues):
         # (GPU, another): who can have access to whose memory, and who has.
         self.can_reach = {(i, j) for i in range(count) for j in range(count) if i != j}
         self.reaches = set()
+        self.opened = {}  # false address -> handle of another process's memory
+        self.shared_events = {}
         self.managed = {}  # false address -> where its pages are, and should be
 
     @property
@@ -89,7 +91,7 @@ def range_of(address, nbytes=0):
 # ---------------------------------------------------------------- cupy.cuda.runtime
 
 
-class Runtime(HostRuntime, AsyncRuntime, OtherRuntime, types.ModuleType):
+class Runtime(OtherRuntime, HostRuntime, AsyncRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
     _machine = machine
     _real = staticmethod(real)
@@ -126,7 +128,7 @@ class Runtime(HostRuntime, AsyncRuntime, OtherRuntime, types.ModuleType):
         if nbytes > machine.total - machine.held[machine.device]:
             raise CUDARuntimeError(2)
         machine.held[machine.device] += nbytes
-        start, view = aligned(nbytes)
+        start, view = in_file(nbytes)
         machine.ranges[start + FALSE] = machine.device, view
         machine.calls.append(("malloc", nbytes))
         return start + FALSE
