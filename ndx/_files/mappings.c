@@ -93,14 +93,19 @@ void ndx_freeze_end(void) {
     __atomic_store_n(&ndx_freezing, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Signal handlers call this, without the lock: writers of an entry set `end` last. */
+/* Signal handlers call this, without the lock: writers of an entry set `end` last. If it
+ * has changed since, the start may be that of another mapping, in the same entry. */
 static ndx_range *ndx_range_at(uintptr_t at) {
     for (ndx_ranges *chunk = &ndx_table; chunk != NULL;
          chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
         for (int i = 0; i < NDX_RANGES; ++i) {
             ndx_range *range = &chunk->entries[i];
             uintptr_t end = __atomic_load_n(&range->end, __ATOMIC_ACQUIRE);
-            if (at < end && at >= range->start) { return range; }
+            uintptr_t start = __atomic_load_n(&range->start, __ATOMIC_ACQUIRE);
+            if (at < end && at >= start
+                && end == __atomic_load_n(&range->end, __ATOMIC_RELAXED)) {
+                return range;
+            }
         }
     }
     return NULL;
@@ -280,7 +285,8 @@ int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
         for (int i = 0; i < NDX_RANGES; ++i) {
             ndx_range *range = &chunk->entries[i];
             if (range->end != 0) { continue; }
-            range->start = (uintptr_t)ptr;
+            /* After the 0 of `end`, for `ndx_range_at`. */
+            __atomic_store_n(&range->start, (uintptr_t)ptr, __ATOMIC_RELEASE);
             range->offset = offset;
             range->fd = fd;
             range->shared = shared;
@@ -319,7 +325,12 @@ int ndx_range_find(const void *ptr, ndx_range *out) {
     if (__atomic_load_n(&ndx_mappings, __ATOMIC_ACQUIRE) == 0) { return 0; }
     ndx_lock_acquire(&ndx_table_lock);
     ndx_range *range = ndx_range_at((uintptr_t)ptr);
-    if (range != NULL) { *out = *range; }
+    if (range != NULL) {
+        /* First: a handler that adds a piece at this moment counts it last. */
+        const int lost = __atomic_load_n(&range->lost, __ATOMIC_ACQUIRE);
+        *out = *range;
+        out->lost = lost;
+    }
     ndx_lock_release(&ndx_table_lock);
     return range != NULL;
 }

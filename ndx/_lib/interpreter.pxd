@@ -1,7 +1,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
-from ndx._lib.free_threading cimport ndx_load_address, ndx_set_address
+from ndx._lib.free_threading cimport ndx_get_address, ndx_set_address
 
 cdef extern from "Python.h":
     ctypedef struct PyThreadState:
@@ -31,7 +31,8 @@ cdef class Owned:
     cdef const void *place           # the same, which other threads compare; or NULL
 
 cdef inline const void *home_of(Owned owned) noexcept:
-    return ndx_load_address(&owned.place)
+    # Ordered: who finds no owner replaces what the last one left in `home`.
+    return ndx_get_address(&owned.place)
 
 cdef inline void set_home(Owned owned, PyObject *home) noexcept:
     """Let a thread or task own something; NULL: nobody."""
