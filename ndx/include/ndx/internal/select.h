@@ -167,7 +167,17 @@ static inline uint64_t ndx_bits(const char *x, ptrdiff_t step, size_t n, int dty
     }
     return ~bits;
 #else
-    for (i = 0; i < 64; i++) { bits |= (uint64_t)(bytes[i] != 0) << i; }
+    /* Eight bytes at a time: each becomes 0 or 1, and a product brings them together. */
+    for (i = 0; i < 64; i += 8) {
+        const uint64_t low = 0x7f7f7f7f7f7f7f7fu;
+        uint64_t part;
+        memcpy(&part, bytes + i, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        part = __builtin_bswap64(part);
+#endif
+        part = (((part & low) + low) | part) >> 7 & 0x0101010101010101u;
+        bits |= (part * 0x0102040810204080u >> 56) << i;
+    }
     return bits;
 #endif
 }
