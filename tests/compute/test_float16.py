@@ -45,7 +45,7 @@ def around(dtype):
         low, high = max(info.min, -70000), min(info.max, 70000)
         ends = np.array([info.min, info.max], dtype)
         return np.concatenate([np.arange(low, high + 1).astype(dtype), ends])
-    values = VALUES.astype(dtype)
+    values = quietly(VALUES, dtype)
     ends = np.sort(values[np.isfinite(values)])
     middles = (ends[1:] + ends[:-1]) / np.array(2, dtype)
     near = np.concatenate([ends, middles, np.array([65520, -65520], dtype)])

@@ -7,6 +7,25 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__GNUC__) && defined(__aarch64__)
+/* The CPU's own conversions, which NumPy calls there, too: they make NaN quiet. */
+#define NDX_OF_HALF(name, F)                                                             \
+static inline F ndx_##name##_of_half(uint16_t half) {                                    \
+    __fp16 value;                                                                        \
+    memcpy(&value, &half, sizeof(value));                                                \
+    return (F)value;                                                                     \
+}                                                                                        \
+                                                                                         \
+static inline uint16_t ndx_half_of_##name(F value) {                                     \
+    const __fp16 rounded = (__fp16)value;                                                \
+    uint16_t half;                                                                       \
+    memcpy(&half, &rounded, sizeof(half));                                               \
+    return half;                                                                         \
+}
+
+NDX_OF_HALF(float, float)
+NDX_OF_HALF(double, double)
+#else
 /* Bits of two kinds, selected by a mask, so that a loop is vectorised; or by the compiler,
  * which is faster where it is not. */
 #define NDX_BY_MASK(T, condition, a, b) ((b) ^ (((a) ^ (b)) & ((T)0 - (T)(condition))))
@@ -59,5 +78,6 @@ static inline uint16_t ndx_half_of_##name(F value) {                            
 
 NDX_HALF_OF(float, float, uint32_t, 23, 127, 0.5f)
 NDX_HALF_OF(double, double, uint64_t, 52, 1023, 268435456.0)
+#endif
 
 #endif
