@@ -21,12 +21,14 @@ CORE ?=
 CRASHES ?= 200
 EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images cluster_pca
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
+AARCH64 ?= build/aarch64
+DEBIAN ?= bookworm
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo quick test test-in-threads test-without-numpys nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo quick test test-in-threads test-without-numpys test-aarch64 nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -84,6 +86,16 @@ WITHOUT ?= $$($(PY) -c "from ndx._lib.numpy_private import parts; print(*[name f
 test-without-numpys: $(VENV)/built $(VENV)/group-test  ## run tests of the core without NumPy's private parts, one by one (WITHOUT="fft loops")
 	set -e; for part in $(WITHOUT); do echo "without $$part"; \
 	    NDX_WITHOUT_NUMPYS=$$part $(PY) -m pytest -n $(JOBS) $(addprefix tests/,array api methods compute numpy) $(ARGS); done
+
+# Compiled at full speed, run by QEMU some twenty times slower: each test draws twice.
+# The first process tells what differs from this machine in a sweep, to the last bit.
+EMULATED = PYTHONPATH="$(CURDIR)" $(ROOT)/usr/bin/python
+EMULATED_ROOMS := $(addprefix tests/,array api workspaces backends context methods compute)
+test-aarch64: $(AARCH64)/built $(VENV)/built $(VENV)/group-test  ## run the tests for ARM64, emulated (on Debian)
+	$(PY) tools/same_bits.py --write $(AARCH64)/bits.json
+	$(EMULATED) tools/same_bits.py --compare $(AARCH64)/bits.json
+	NDX_EXAMPLES=2 $(EMULATED) -m pytest -n $(JOBS) --hypothesis-profile=thorough --timeout 1800 \
+	    -o faulthandler_timeout=0 $(EMULATED_ROOMS) $(ARGS)
 
 # With the whole of large products of parameters, and what takes long or needs much.
 nightly: $(VENV)/built $(VENV)/group-test  ## run all tests, also those that take long
@@ -273,4 +285,31 @@ $(VENV)/sources: FORCE | $(VENV)/python
 $(VENV)/built: $(VENV)/installed $(VENV)/sources setup.py $(GENERATORS) $(shell $(COMPILED))
 	@find ndx \( -name '*.so' -o -name '*.pyd' \) ! -name '_compiled.*' -exec rm -f {} +
 	$(PY) setup.py --quiet build_ext --inplace
+	@touch $@
+
+# Debian's Python for ARM64, of the same version as this one, and NumPy's wheel for it.
+MINOR := $(basename $(TAG:cpython-%=%))
+ROOT := $(abspath $(AARCH64))/root
+WHEELS := $(foreach glibc,28 27 17,--platform manylinux_2_$(glibc)_aarch64) --platform manylinux2014_aarch64
+$(AARCH64)/python: pyproject.toml tools/emulated_python.sh | $(VENV)/built
+	@for name in mmdebstrap qemu-aarch64-static aarch64-linux-gnu-gcc; do command -v $$name >/dev/null || \
+	    { echo "make test-aarch64 needs $$name:" \
+	    "apt-get install mmdebstrap qemu-user-static gcc-aarch64-linux-gnu" >&2; exit 1; }; done
+	rm -rf $(ROOT) && mkdir -p $(AARCH64)/sysconfig
+	mmdebstrap --quiet --arch=arm64 --variant=extract \
+	    --include=python$(MINOR),libpython$(MINOR)-dev,libstdc++6 $(DEBIAN) $(ROOT) \
+	    || { echo "Name a release with Python $(MINOR) (DEBIAN=trixie), or another PYTHON." >&2; exit 1; }
+	ln -s python$(MINOR) $(ROOT)/usr/bin/python3
+	install -m 755 tools/emulated_python.sh $(ROOT)/usr/bin/python
+	$(PIP) install --target $(ROOT)/usr/lib/python3/dist-packages --only-binary=:all: $(WHEELS) \
+	    --python-version $(MINOR) --group test-core \
+	    "numpy==$$($(PY) -c 'import numpy; print(numpy.__version__)')"
+	cp $(ROOT)/usr/lib/python$(MINOR)/_sysconfigdata__aarch64-linux-gnu.py $(AARCH64)/sysconfig
+	@touch $@
+
+# Its `sysconfig` names the compiler, and says how the library is to be called.
+$(AARCH64)/built: $(AARCH64)/python $(VENV)/built
+	_PYTHON_SYSCONFIGDATA_NAME=_sysconfigdata__aarch64-linux-gnu PYTHONPATH=$(AARCH64)/sysconfig \
+	    _PYTHON_HOST_PLATFORM=linux-aarch64 CC="aarch64-linux-gnu-gcc --sysroot=$(ROOT)" \
+	    CPPFLAGS=-I$(ROOT)/usr/include/python$(MINOR) $(PY) setup.py --quiet build_ext --inplace
 	@touch $@

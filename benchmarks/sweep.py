@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sweep_cases import ALL_SIZES, Operands, cases
+from sweep_cases import ALL_SIZES, Operands, cases, laid_out_like
 from timing import compile_loop, names_in, side_by_side
 from tqdm import tqdm
 
@@ -98,22 +98,6 @@ def loops_of(case, size, dtype, layout, peers):
             code, {"evaluate": numexpr.evaluate, "operands": arrays}
         )
     return loops
-
-
-def laid_out_like(array):
-    """Return an NDArray like an array, with its strides, in our memory."""
-    base = array
-    while base.base is not None:
-        base = base.base
-    whole = ndx.asarray(np.ascontiguousarray(base), copy=True)
-    if base is array:
-        return whole
-    start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    # NumPy's own `as_strided` would return NumPy's array.
-    view = ndx.numpy.lib.stride_tricks.as_strided(
-        whole.reshape(-1)[start // array.itemsize :], array.shape, array.strides
-    )
-    return view
 
 
 def measure(job, peers, repeats, batch_ns):

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+import ndx
+import ndx.numpy
+
 ALL_SIZES = (1, 100, 10_000, 1_000_000, 10_000_000)
 # Quadratic or cubic in the side, or with a list: the largest sizes say nothing new.
 SMALLER = ALL_SIZES[:4]
@@ -562,3 +565,19 @@ class Operands:
     def _definite(self):
         matrix = self._well_conditioned()
         return matrix @ matrix.T
+
+
+def laid_out_like(array):
+    """Return an NDArray like an array, with its strides, in our memory."""
+    base = array
+    while base.base is not None:
+        base = base.base
+    whole = ndx.asarray(np.ascontiguousarray(base), copy=True)
+    if base is array:
+        return whole
+    start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    # NumPy's own `as_strided` would return NumPy's array.
+    view = ndx.numpy.lib.stride_tricks.as_strided(
+        whole.reshape(-1)[start // array.itemsize :], array.shape, array.strides
+    )
+    return view
