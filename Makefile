@@ -81,7 +81,7 @@ CORE_ROOMS := $(addprefix tests/,array api methods context fusing)
 test-in-threads: $(VENV)/built $(VENV)/group-test $(VENV)/group-threads  ## run tests of the core in threads, for Python without the GIL
 	$(PY) -m pytest -n 0 -p no:randomly --parallel-threads=4 $(CORE_ROOMS) $(ARGS)
 
-# NumPy's public functions compute then, with the same results.
+# NumPy's public functions compute then.
 WITHOUT ?= $$($(PY) -c "from ndx._lib.numpy_private import parts; print(*[name for name, *_ in parts()], 'all')")
 test-without-numpys: $(VENV)/built $(VENV)/group-test  ## run tests of the core without NumPy's private parts, one by one (WITHOUT="fft loops")
 	set -e; for part in $(WITHOUT); do echo "without $$part"; \

@@ -553,7 +553,7 @@ cdef BaseArray transformed(Gufunc gufunc, BaseArray x, int axis, Py_ssize_t poin
     cdef bint from_real = gufunc is RFFT_EVEN or gufunc is RFFT_ODD
     cdef bint in_single = x.dtype == (FLOAT32 if from_real else COMPLEX64) \
         and norm != "backward"
-    cdef int dtype
+    cdef int dtype, result
     cdef double factor = 1.0
     cdef float single_factor = 1.0
     cdef BaseArray out
@@ -561,18 +561,23 @@ cdef BaseArray transformed(Gufunc gufunc, BaseArray x, int axis, Py_ssize_t poin
         dtype = FLOAT32 if from_real else COMPLEX64
     else:
         dtype = FLOAT64 if from_real else COMPLEX128
-    if gufunc.functions[dtype] == NULL:
+    # Of no elements NumPy returns memory that nobody wrote to.
+    if gufunc.functions[dtype] == NULL and x.size:
         return None
+    if dtype == FLOAT32 or dtype == COMPLEX64:
+        result = FLOAT32 if gufunc is IRFFT else COMPLEX64
+    else:
+        result = FLOAT64 if gufunc is IRFFT else COMPLEX128
     if x.dtype != dtype:
         x = cast(x, dtype)
         # The copy is not needed any more; results are in C order.
         in_place = x.c_contiguous
-    if in_place and x.shape[axis] == length and gufunc.dtypes[dtype][2] == dtype:
+    if in_place and x.shape[axis] == length and result == dtype:
         out = x
     else:
         memcpy(shape, x.shape, x.ndim * sizeof(Py_ssize_t))
         shape[axis] = length
-        out = new_empty(gufunc.dtypes[dtype][2], x.ndim, shape)
+        out = new_empty(result, x.ndim, shape)
     if norm == "ortho":
         factor = 1.0 / sqrt(<double>points)
         single_factor = <float>1.0 / sqrtf(<float>points)
@@ -586,7 +591,6 @@ cdef BaseArray transformed(Gufunc gufunc, BaseArray x, int axis, Py_ssize_t poin
                    <char *>&single_factor if in_single else <char *>&factor,
                    max(x.size, out.size) >= LONG // OPERATIONS)
     else:
-        # NumPy's loop for real results leaves them as they are.
         fill(out, 0)
     if single and not in_single:
         return cast(out, COMPLEX64 if out.dtype == COMPLEX128

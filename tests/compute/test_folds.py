@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from helpers.examples import examples
+from helpers.numpy_versions import needs_part
 from helpers.passes import in_file
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +100,7 @@ def test_a_product_of_parts_while_errors_are_reported():
         assert ndx.prod(x) == 30
 
 
+@needs_part("loops")
 def test_a_product_of_more_equal_elements_than_can_be_read():
     x = ndx.asarray([[0.5], [2.0]])
     many = ndx.broadcast_to(x, (2, 2**58))
@@ -166,6 +168,7 @@ def test_extremes_of_infinite_complex_numbers_in_files():
         assert ndx.max(x) == complex(-np.inf, -5)
 
 
+@needs_part("loops")
 def test_a_sum_of_negative_zeros_is_one():
     x = ndx.asarray([complex(-0.0, -0.0)] * 3)
     total = complex(ndx.sum(x))

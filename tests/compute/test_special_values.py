@@ -7,10 +7,14 @@ from math import copysign, floor, inf, isinf, isnan, nan
 
 import numpy as np
 import pytest
+from helpers.numpy_versions import needs_part
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ndx
+
+pytestmark = needs_part("loops")
+
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 COMPLEX = ["complex64", "complex128"]

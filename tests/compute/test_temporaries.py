@@ -9,11 +9,15 @@ import weakref
 
 import numpy as np
 import pytest
+from helpers.numpy_versions import needs_part
 from helpers.together import FREE_THREADED
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
+
+pytestmark = needs_part("loops")
+
 
 N = 1 << 16  # 512 KiB of float64
 # Without a GIL, counts of references alone don't tell temporaries.

@@ -11,7 +11,7 @@ import pytest
 from helpers.arrays import in_some_layout
 from helpers.commands import run_python
 from helpers.examples import examples
-from helpers.numpy_versions import needs
+from helpers.numpy_versions import needs, needs_part
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -221,6 +221,7 @@ def test_the_sum_of_a_stretch_is_the_pairwise_sum(dtype, size):
     assert same(on_threads(3, ndx.sum, twice), ndx.asarray(np.sum(x)))
 
 
+@needs_part("loops")
 @pytest.mark.parametrize("shape", [(400_000,), (400, 1000), (1000, 400), (100_000, 4)])
 def test_special_values_survive_in_parts(shape):
     x = np.full(shape, -0.0)
@@ -368,6 +369,7 @@ def test_an_interrupt_reaches_the_interpreter():
         signal.signal(signal.SIGALRM, before)
 
 
+@needs_part("loops")
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="sees the cores")
 def test_threads_keep_off_the_core_of_their_caller():
     code = """if True:

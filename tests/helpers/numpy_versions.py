@@ -9,6 +9,8 @@ import contextlib
 import numpy as np
 import pytest
 
+from ndx._lib import numpy_private
+
 # What is so -> the first version of NumPy in which it is.
 SINCE = {
     "an ellipsis asks for an array": "2.3.0",
@@ -37,3 +39,13 @@ def needs(what):
 def warns(what, *args, **kwargs):
     """Return `pytest.warns`, if this version warns."""
     return pytest.warns(*args, **kwargs) if since(what) else contextlib.nullcontext()
+
+
+def needs_part(name):
+    """Skip a test of what ndx does only with a private part of NumPy.
+
+    Without loops it does not read files tile by tile, nor compute in threads or over
+    temporaries; and what it mends in the loops is as NumPy's functions have it.
+    """
+    absent = numpy_private.part(name) is None
+    return pytest.mark.skipif(absent, reason=f"without NumPy's {name}")

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from helpers.examples import examples
+from helpers.numpy_versions import needs_part
 from helpers.passes import LARGE, in_file, passing, same
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import ndx
 
 pytestmark = [
+    needs_part("loops"),
     pytest.mark.threads,
     pytest.mark.skipif(os.name != "posix", reason="maps files"),
 ]

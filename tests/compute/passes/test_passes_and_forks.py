@@ -5,11 +5,13 @@ import os
 import numpy as np
 import pytest
 from helpers.commands import run_python
+from helpers.numpy_versions import needs_part
 from helpers.sanitizers import counts_pages
 
 import ndx
 
 pytestmark = [
+    needs_part("loops"),
     pytest.mark.threads,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork"),
 ]

@@ -7,11 +7,13 @@ import threading
 import numpy as np
 import pytest
 from helpers.commands import run_python
+from helpers.numpy_versions import needs_part
 from helpers.passes import LARGE, in_file, passing, same
 
 import ndx
 
 pytestmark = [
+    needs_part("loops"),
     pytest.mark.threads,
     pytest.mark.skipif(os.name != "posix", reason="maps files"),
 ]

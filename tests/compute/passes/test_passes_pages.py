@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.numpy_versions import needs_part
 from helpers.passes import in_file, passing, same
 from helpers.threads import wait_until
 
 import ndx
 
 pytestmark = [
+    needs_part("loops"),
     pytest.mark.threads,
     pytest.mark.skipif(
         not Path("/proc/self/maps").exists(), reason="Linux's advice, and its mincore"

@@ -4,11 +4,13 @@ import os
 
 import numpy as np
 import pytest
+from helpers.numpy_versions import needs_part
 from helpers.passes import LARGE, in_file, passing, same
 
 import ndx
 
 pytestmark = [
+    needs_part("loops"),
     pytest.mark.threads,
     pytest.mark.skipif(os.name != "posix", reason="maps files"),
 ]
