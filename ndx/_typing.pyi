@@ -201,7 +201,7 @@ class GpuKeywords(PoolKeywords, total=False):
     device: int
 
 class CudaKeywords(GpuKeywords, total=False):
-    source: Literal["pool", "async", "managed"]
+    source: Literal["pool", "async", "managed", "virtual"]
     prefetch: bool
 
 class CudaMmapKeywords(GpuKeywords, total=False):

@@ -20,6 +20,7 @@ _CLASSES = {
     "CudaManagedSource": "cuda_memory",
     "CudaMmapBackend": "cuda",
     "CudaPeerBackend": "cuda_memory",
+    "CudaVirtualSource": "cuda_virtual",
     "HostBackend": "host",
     "MmapBackend": "mmap",
     "PinnedBackend": "pinned",

@@ -14,6 +14,7 @@ __all__ = [
     "check_device",
     "count_devices",
     "cublas",
+    "driver",
     "errstate",
     "is_forked",
     "is_loaded",
@@ -30,6 +31,7 @@ _cupy = None
 _cupyx = None  # a stand-in for the module `cupyx`; None: the module itself
 _namespace = None
 _cublas = None
+_driver = None
 _forked = False
 
 
@@ -188,6 +190,29 @@ def cublas():
     return _cublas
 
 
+def driver():
+    """Return CUDA's driver, by ctypes: it has functions that CuPy does not.
+
+    Raises
+    ------
+    DeviceError
+        If it can't be found or opened.
+    """
+    global _driver
+    if _driver is None:
+        load()
+        name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+        try:
+            _driver = ctypes.CDLL(name)
+        except OSError as error:
+            msg = (
+                f"CUDA's driver can't be loaded as {name} ({error}): ndx calls it for "
+                "source='virtual'; see where the system has it, and LD_LIBRARY_PATH"
+            )
+            raise DeviceError(msg) from error
+    return _driver
+
+
 class replaced:
     """Let other modules stand in for CuPy, its namespace, and cuBLAS; for tests.
 
@@ -201,19 +226,21 @@ class replaced:
         With what ndx uses of ``cupyx``.
     library : object, optional
         With what ndx calls of cuBLAS.
+    driver : object, optional
+        With what ndx calls of CUDA's driver.
     """
 
-    def __init__(self, module, functions, extension=None, library=None):
-        self.others = module, functions, extension, library
+    def __init__(self, module, functions, extension=None, library=None, driver=None):
+        self.others = module, functions, extension, library, driver
 
     def __enter__(self):
-        global _cupy, _namespace, _cupyx, _cublas
-        self.before = _cupy, _namespace, _cupyx, _cublas
-        _cupy, _namespace, _cupyx, _cublas = self.others
+        global _cupy, _namespace, _cupyx, _cublas, _driver
+        self.before = _cupy, _namespace, _cupyx, _cublas, _driver
+        _cupy, _namespace, _cupyx, _cublas, _driver = self.others
 
     def __exit__(self, *exc_info):
-        global _cupy, _namespace, _cupyx, _cublas
-        _cupy, _namespace, _cupyx, _cublas = self.before
+        global _cupy, _namespace, _cupyx, _cublas, _driver
+        _cupy, _namespace, _cupyx, _cublas, _driver = self.before
 
 
 def is_forked():

@@ -17,6 +17,7 @@ SOURCES = {
     "pool": ("cuda", "CudaSource"),
     "async": ("cuda", "CudaAsyncSource"),
     "managed": ("cuda_memory", "CudaManagedSource"),
+    "virtual": ("cuda_virtual", "CudaVirtualSource"),
 }
 
 KIND = kind_named("cuda")

@@ -349,13 +349,16 @@ cdef class CudaBackend(PooledBackend):
     limit : int or str, optional
         Upper bound on the bytes held from CUDA, such as ``"8GiB"`` or ``"60%"`` of the
         GPU's memory; None for no bound.
-    source : {"pool", "async", "managed"}, default "pool"
+    source : {"pool", "async", "managed", "virtual"}, default "pool"
         Where the memory is from. ``"pool"``: the GPU (``cudaMalloc``), kept by a pool
         of ndx. ``"async"``: CUDA's own pool (``cudaMallocAsync``), which is not ordered
         by ndx's options: it takes no `pool` and `initial`, and `limit` bounds what
         arrays hold, not what CUDA keeps idle. ``"managed"``: memory whose pages the
         driver moves between the GPU and the host (``cudaMallocManaged``), so that
-        arrays may be larger than the GPU's memory, and `limit` above it.
+        arrays may be larger than the GPU's memory, and `limit` above it. ``"virtual"``:
+        the GPU, by pages of 2 MiB in address space that is reserved once
+        (``cuMemMap``): what is free goes back between arrays that live, and free memory
+        grows at its end.
     prefetch : bool, default False
         With ``source="managed"``: the pages of each new array move to the GPU at once,
         on the current stream, and not one by one when a kernel needs them.

@@ -8,7 +8,7 @@ import types
 
 from ndx.backends import _cupy
 
-from . import arrays, cublas, differences, standin
+from . import arrays, cublas, differences, driver, standin
 
 
 @contextlib.contextmanager
@@ -47,4 +47,6 @@ def stand_in():
 
 def in_place():
     """Return a context in which ndx finds the stand-in for CuPy."""
-    return _cupy.replaced(*stand_in(), differences.cupyx, cublas.LIBRARY)
+    return _cupy.replaced(
+        *stand_in(), differences.cupyx, cublas.LIBRARY, driver.LIBRARY
+    )

@@ -46,6 +46,9 @@ class Machine(Queues):
         self.reaches = set()
         self.opened = {}  # false address -> handle of another process's memory
         self.shared_events = {}
+        self.maps_memory = True  # at addresses that were reserved (`driver`)
+        self.address_space = 1 << 40
+        self.pages = {}  # false address of a reserved range -> its mapped pages
         self.managed = {}  # false address -> where its pages are, and should be
 
     @property
@@ -58,6 +61,27 @@ class Machine(Queues):
             if start <= address and address + nbytes <= start + len(found["view"]):
                 return found
         return None
+
+    def reservation(self, address, nbytes=0):
+        """Return the start of the reserved range of addresses; None: it is none."""
+        for start in self.pages:
+            if start <= address < start + len(self.ranges[start][1]) - nbytes + 1:
+                return start
+        return None
+
+    def pages_of(self, start, address, nbytes):
+        """Return the mapped pages under addresses; None if one has no memory."""
+        found = []
+        end = address + max(nbytes, 1)
+        while address < end:
+            for at, page in self.pages[start].items():
+                if at <= address < at + page["size"]:
+                    found.append(page)
+                    address = at + page["size"]
+                    break
+            else:
+                return None
+        return found
 
     def handle(self):
         self.last_handle += 1
@@ -84,6 +108,10 @@ def range_of(address, nbytes=0):
     """Return the device memory that bytes lie in; None: they lie in none."""
     for start, (_, buffer) in machine.ranges.items():
         if start <= address and address + nbytes <= start + len(buffer):
+            if start in machine.pages:
+                pages = machine.pages_of(start, address, nbytes)
+                if pages is None or any(each["access"] is None for each in pages):
+                    return None
             return buffer
     return None
 
@@ -100,6 +128,8 @@ class Runtime(OtherRuntime, HostRuntime, AsyncRuntime, types.ModuleType):
     def _device_of(self, address):
         for start, (device, buffer) in machine.ranges.items():
             if start <= address < start + len(buffer):
+                if start in machine.pages:
+                    return machine.pages_of(start, address, 1)[0]["device"]
                 return device
         raise CUDARuntimeError(1)  # cudaErrorInvalidValue
 
