@@ -19,7 +19,7 @@ from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_cl
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 
 cdef extern from "ndx/internal/pages.h" nogil:
-    void *ndx_reserve(size_t nbytes, bint whole)
+    void *ndx_reserve_at(size_t nbytes, bint whole, size_t step)
     void ndx_unreserve(void *ptr, size_t nbytes)
 
 cdef enum:
@@ -87,7 +87,8 @@ cdef class SimulatedSource(Source):
         with gil:
             if (whole or not self.paged) and not SimulatedSource_take(self, nbytes):
                 return NO_ROOM
-            ptr[0] = ndx_reserve(nbytes, False)
+            # Large ranges lie at multiples of huge pages on some systems only.
+            ptr[0] = ndx_reserve_at(nbytes, False, self.granularity)
             if ptr[0] == NULL:
                 if whole or not self.paged:
                     SimulatedSource_give(self, nbytes)
