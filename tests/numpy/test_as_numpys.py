@@ -5,6 +5,7 @@ import warnings
 
 import numpy
 import pytest
+from helpers.numpy_versions import needs_part
 
 import ndx
 import ndx.numpy as np
@@ -143,6 +144,7 @@ def test_an_error_while_the_output_is_written_is_raised():
     assert np.add(np.ones(2), 1, out=larger).tolist() == [[2, 2]] * 3
 
 
+@needs_part("loops")
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8", "u4"])
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 5, 8, 16])
 def test_negative_of_columns(dtype, step):

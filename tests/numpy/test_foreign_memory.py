@@ -4,7 +4,7 @@ import mmap
 
 import numpy as np
 import pytest
-from helpers.numpy_versions import since
+from helpers.numpy_versions import needs_part, since
 
 import ndx
 import ndx.numpy as face
@@ -216,6 +216,7 @@ def test_memory_of_others_can_not_go_away():
     mapped.close()
 
 
+@needs_part("strides")
 @pytest.mark.parametrize("name", ["sliding_window_view", "as_strided"])
 def test_views_of_what_numpy_made_of_a_list_are_in_the_workspace(name):
     function = getattr(face.lib.stride_tricks, name)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers import arrays
 from helpers.calls import CALLS, resolve
+from helpers.numpy_versions import needs_part
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,6 +76,7 @@ def test_every_function(name, view):
         assert not operand.size or float(ndx.real(operand[(0,) * operand.ndim])) < 100
 
 
+@needs_part("loops")
 @pytest.mark.usefixtures("limited")
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32", "complex64"])
 def test_reductions_of_what_repeats(dtype):
