@@ -302,7 +302,7 @@ $(AARCH64)/python: pyproject.toml tools/emulated_python.sh | $(VENV)/built
 	ln -s python$(MINOR) $(ROOT)/usr/bin/python3
 	install -m 755 tools/emulated_python.sh $(ROOT)/usr/bin/python
 	$(PIP) install --target $(ROOT)/usr/lib/python3/dist-packages --only-binary=:all: $(WHEELS) \
-	    --python-version $(MINOR) --group test-core \
+	    --python-version $(MINOR) --group test-core tqdm \
 	    "numpy==$$($(PY) -c 'import numpy; print(numpy.__version__)')"
 	cp $(ROOT)/usr/lib/python$(MINOR)/_sysconfigdata__aarch64-linux-gnu.py $(AARCH64)/sysconfig
 	@touch $@

@@ -5,5 +5,6 @@
 # Without SVE: emulated by QEMU 7.2, OpenBLAS's kernels for it raise flags of errors.
 : "${QEMU_CPU:=neoverse-n1}"
 export QEMU_CPU
+PATH=${PATH:-/usr/bin:/bin} # tests empty it
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
 exec qemu-aarch64-static -L "$root" -0 "$root/usr/bin/python" "$root/usr/bin/python3" "$@"
