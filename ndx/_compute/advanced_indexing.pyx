@@ -136,13 +136,19 @@ cdef struct Counting:
 
 cdef void add_counts(char **args, const Py_ssize_t *counts, const Py_ssize_t *strides,
                      void *data) noexcept nogil:
-    """Add two counts, also without a loop of NumPy's."""
-    (<int64_t *>args[2])[0] = (<int64_t *>args[0])[0] + (<int64_t *>args[1])[0]
+    """Add counts, also without a loop of NumPy's."""
+    cdef Py_ssize_t i
+    for i in range(counts[0]):
+        (<int64_t *>(args[2] + i * strides[2]))[0] = (
+            (<int64_t *>(args[0] + i * strides[0]))[0]
+            + (<int64_t *>(args[1] + i * strides[1]))[0])
 
 
 cdef Loop COUNTS
 COUNTS.function = add_counts
 COUNTS.data = NULL
+COUNTS.sum = NULL
+COUNTS.in_dtype = COUNTS.second_dtype = COUNTS.out_dtype = INT64
 
 
 cdef void run_count(void *arg, char **data, const Walk *walk) noexcept nogil:
