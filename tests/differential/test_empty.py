@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from helpers.examples import examples
+from helpers.numpy_versions import since
 from helpers.patterns import empty_shapes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +16,12 @@ from differential.engine import as_ours, compare_call
 from differential.test_differential import TABLE
 from differential.test_passes import places  # noqa: F401
 
+RANKS = "matrices without elements have a rank"
+# Where NumPy raises, there is nothing to compare with.
+NAMES = sorted(TABLE.keys() - (set() if since(RANKS) else {"linalg.matrix_rank"}))
 
-@pytest.mark.parametrize("name", sorted(TABLE))
+
+@pytest.mark.parametrize("name", NAMES)
 @examples(12)
 @given(data=st.data())
 def test_as_numpy(name, data):
@@ -30,7 +35,7 @@ def test_as_numpy(name, data):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="maps files")
-@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.parametrize("name", NAMES)
 @examples(5)
 @given(data=st.data())
 def test_in_passes(places, name, data):  # noqa: F811
