@@ -68,7 +68,6 @@ def test_every_look_at_the_imported_modules_is_known():
         "_lib/call_site.py",  # above: IPython
         "_lib/import_hooks.py",  # looks whether the import has ended
         "_lib/interpreter.pyx",  # above: asyncio
-        "_methods/numpy_function_table.pyx",  # NumPy's, of a function that is called
         "_lib/unraisable.pyx",  # above: logging
         "_lib/namesake.py",  # ndx itself
         "_methods/numpy_function_table.pyx",  # NumPy's, which has the function
