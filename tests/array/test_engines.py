@@ -485,7 +485,7 @@ def test_a_backend_that_is_of_another_kind():
 
 
 # Those of GPUs, and tables of modules by name.
-NAMING = ("_cuda/", "cuda.py", "backends/cuda.", "backends/pinned.", "backends/_cupy.",
+NAMING = ("_cuda/", "cuda.py", "backends/cuda", "backends/pinned.", "backends/_cupy.",
           "backends/_gpus.py", "__init__.py", "backends/__init__.py")  # fmt: skip
 DOCUMENTATION = re.compile(r'(?s)""".*?"""|#[^\n]*')
 NAME = re.compile(r'"cuda[^"\n]*"|DL_CUDA')

@@ -74,6 +74,8 @@ cdef class CountingBackend(Backend):
             counters.allocated += nbytes
             if counters.allocated > counters.peak_allocated:
                 counters.peak_allocated = counters.allocated
+            if counters.live > counters.peak_live:
+                counters.peak_live = counters.live
             if counters.reserved > counters.peak_reserved:
                 counters.peak_reserved = counters.reserved
         ndx_lock_release(&lock)
