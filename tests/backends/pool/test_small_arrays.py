@@ -8,6 +8,7 @@ from helpers.pools import check
 from helpers.together import only_with_small_arrays
 
 import ndx
+import ndx.numpy
 from ndx import memory
 from ndx.backends import HostBackend
 
