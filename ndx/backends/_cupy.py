@@ -175,19 +175,27 @@ def cublas():
     """
     global _cublas
     if _cublas is None:
-        load()
-        try:
-            # A dependency of CuPy that finds CUDA's libraries, loaded ones first.
-            pathfinder = importlib.import_module("cuda.pathfinder")
-            path = pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
-            _cublas = ctypes.CDLL(path)
-        except (ImportError, RuntimeError, OSError) as error:
-            msg = (
-                "cuBLAS, which computes matrix products in captured graphs, can't be "
-                f"loaded ({error}). It comes with {_INSTALL}"
-            )
-            raise DeviceError(msg) from error
+        _cublas = _opened(
+            _path_of_cublas,
+            "cuBLAS, which computes matrix products in captured graphs, can't be "
+            f"loaded ({{}}). It comes with {_INSTALL}",
+        )
     return _cublas
+
+
+def _path_of_cublas():
+    # A dependency of CuPy that finds CUDA's libraries, loaded ones first.
+    pathfinder = importlib.import_module("cuda.pathfinder")
+    return pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
+
+
+def _opened(path_of, words):
+    """Return a library of CUDA's, by ctypes; `words` tell what its error means."""
+    load()
+    try:
+        return ctypes.CDLL(path_of())
+    except (ImportError, RuntimeError, OSError) as error:
+        raise DeviceError(words.format(error)) from error
 
 
 def driver():
@@ -200,16 +208,12 @@ def driver():
     """
     global _driver
     if _driver is None:
-        load()
         name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-        try:
-            _driver = ctypes.CDLL(name)
-        except OSError as error:
-            msg = (
-                f"CUDA's driver can't be loaded as {name} ({error}): ndx calls it for "
-                "source='virtual'; see where the system has it, and LD_LIBRARY_PATH"
-            )
-            raise DeviceError(msg) from error
+        _driver = _opened(
+            lambda: name,
+            f"CUDA's driver can't be loaded as {name} ({{}}): ndx calls it for "
+            "source='virtual'; see where the system has it, and LD_LIBRARY_PATH",
+        )
     return _driver
 
 

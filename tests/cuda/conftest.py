@@ -11,6 +11,7 @@ import os
 import shutil
 
 import pytest
+from ndx._cuda.bridge import address_of
 
 import ndx
 from ndx import backends
@@ -94,6 +95,34 @@ def take_shared():
         for name in list(backends._registry._shared)
         if name.startswith("cuda") or name == "pinned"
     ]
+
+
+def made_or_skip(make, *args, **options):
+    """Make a backend; skip where a GPU can't have it: its error is the reason."""
+    try:
+        return make(*args, **options)
+    except ndx.DeviceError as missing:
+        pytest.skip(str(missing))
+
+
+def check_that_release_waits(machine, stand_in):
+    """Check that memory which two streams use is free after both; return them."""
+    a, b = stand_in[0].cuda.Stream(), stand_in[0].cuda.Stream()
+    with a:
+        x = ndx.ones(1 << 17)
+    with b:
+        x + 1
+    machine.calls.clear()
+    place = address_of(x)
+    del x
+    # An event of the one that read it, too, and no one waits on the CPU.
+    assert ("eventRecord", b.ptr) in machine.calls
+    assert not any("ynchronize" in call[0] for call in machine.calls)
+    with a:
+        y = ndx.ones(1 << 17)
+    reused = address_of(y) == place
+    assert not reused or ("streamWaitEvent", a.ptr, b.ptr) in machine.calls
+    return a, b
 
 
 @pytest.fixture

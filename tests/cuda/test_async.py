@@ -7,6 +7,8 @@ from ndx._cuda.bridge import address_of as pointer
 
 import ndx
 
+from .conftest import made_or_skip
+
 MIB = 1 << 20
 
 
@@ -19,10 +21,7 @@ def counters(backend):
 def pools(gpu):
     """Skip where the driver of a real GPU has no pools."""
     if gpu is None:
-        try:
-            ndx.backends.CudaBackend(source="async")
-        except ndx.DeviceError as missing:
-            pytest.skip(str(missing))
+        made_or_skip(ndx.backends.CudaBackend, source="async")
 
 
 def test_a_driver_without_pools(machine, monkeypatch):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ndx
 from ndx._cuda import sharing
 
-from .conftest import REAL
+from .conftest import REAL, made_or_skip
 
 MIB = 1 << 20
 
@@ -228,10 +228,7 @@ def test_an_array_in_a_workspace(gpu, process):
 
 
 def test_memory_of_another_gpu(gpu, process):
-    try:
-        backend = ndx.backends.get("cudapeer:0", peer=1)
-    except ndx.DeviceError as missing:
-        pytest.skip(str(missing))
+    backend = made_or_skip(ndx.backends.get, "cudapeer:0", peer=1)
     with ndx.use(backend):
         x = ndx.full(10, 2.0)
     if gpu is None or (0, 1) in gpu.reaches:

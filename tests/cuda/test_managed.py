@@ -9,6 +9,8 @@ from ndx._cuda.bridge import address_of
 
 import ndx
 
+from .conftest import made_or_skip
+
 MIB = 1 << 20
 READ_MOSTLY, PREFERRED, ACCESSED_BY = 1, 3, 5
 
@@ -17,10 +19,7 @@ READ_MOSTLY, PREFERRED, ACCESSED_BY = 1, 3, 5
 def managed(gpu):
     """Skip where a real GPU's pages do not move by themselves."""
     if gpu is None:
-        try:
-            ndx.backends.CudaBackend(source="managed", prefetch=True)
-        except ndx.DeviceError as missing:
-            pytest.skip(str(missing))
+        made_or_skip(ndx.backends.CudaBackend, source="managed", prefetch=True)
 
 
 def pages_of(machine, x):

@@ -6,6 +6,8 @@ import pytest
 
 import ndx
 
+from .conftest import made_or_skip
+
 MIB = 1 << 20
 
 # Each takes a temporary of its argument's size, or more.
@@ -20,10 +22,7 @@ SORTS = {
 @pytest.mark.parametrize("source", ["pool", "async"])
 def test_sorting(gpu, function, source):
     if source == "async" and gpu is None:
-        try:
-            ndx.backends.CudaBackend(source="async")
-        except ndx.DeviceError as missing:
-            pytest.skip(str(missing))
+        made_or_skip(ndx.backends.CudaBackend, source="async")
     # Room for the argument, and by chance for a result, but not for all that it takes.
     with ndx.use("cuda:0", limit="22MiB", source=source) as backend:
         x = ndx.ones(MIB)

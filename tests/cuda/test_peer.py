@@ -5,6 +5,8 @@ from ndx._cuda.bridge import address_of
 
 import ndx
 
+from .conftest import check_that_release_waits, made_or_skip
+
 MIB = 1 << 20
 
 
@@ -12,10 +14,7 @@ MIB = 1 << 20
 def peers(gpu):
     """Skip where no two real GPUs reach each other's memory."""
     if gpu is None:
-        try:
-            ndx.backends.CudaPeerBackend()
-        except ndx.DeviceError as missing:
-            pytest.skip(str(missing))
+        made_or_skip(ndx.backends.CudaPeerBackend)
         yield
         return
     reaches = set(gpu.reaches)
@@ -113,18 +112,10 @@ def test_a_chain(gpu):
 
 
 def test_streams_are_those_of_the_gpu_that_computes(machine, stand_in):
-    a, b = stand_in[0].cuda.Stream(), stand_in[0].cuda.Stream()
     with ndx.use("cudapeer:0", limit="4MiB") as backend:
-        with a:
-            x = ndx.ones(MIB // 8)
-        with b:
-            x + 1
-        machine.calls.clear()
-        del x
-        assert ("eventRecord", b.ptr) in machine.calls
-        assert not any("ynchronize" in call[0] for call in machine.calls)
+        streams = check_that_release_waits(machine, stand_in)
         assert machine.device == 0
-        for each in (a, b):
+        for each in streams:
             backend.close_stream(each.ptr)
 
 

@@ -7,6 +7,8 @@ from ndx._cuda.bridge import address_of
 
 import ndx
 
+from .conftest import check_that_release_waits, made_or_skip
+
 MIB = 1 << 20
 
 
@@ -14,10 +16,7 @@ MIB = 1 << 20
 def pageable(gpu, monkeypatch):
     """Let the GPU reach all memory of the process, or skip where a real one doesn't."""
     if gpu is None:
-        try:
-            ndx.backends.get("cudammap:0")
-        except ndx.DeviceError as missing:
-            pytest.skip(str(missing))
+        made_or_skip(ndx.backends.get, "cudammap:0")
     else:
         monkeypatch.setattr(gpu, "pageable", True)
     return gpu
@@ -143,23 +142,9 @@ def test_spill_mmap(pageable, learn):
 
 
 def test_it_waits_for_its_streams(pageable, machine, stand_in):
-    a, b = stand_in[0].cuda.Stream(), stand_in[0].cuda.Stream()
     with ndx.use("cudammap:0", limit="4MiB") as backend:
-        with a:
-            x = ndx.ones(MIB // 8)
-        with b:
-            x + 1
-        machine.calls.clear()
-        place = address_of(x)
-        del x
-        assert ("eventRecord", b.ptr) in machine.calls
-        assert not any("ynchronize" in call[0] for call in machine.calls)
-        with a:
-            y = ndx.ones(MIB // 8)
-        assert ("streamWaitEvent", a.ptr, b.ptr) in machine.calls or (
-            address_of(y) != place)  # fmt: skip
-        del y
-        for each in (a, b):
+        streams = check_that_release_waits(machine, stand_in)
+        for each in streams:
             backend.close_stream(each.ptr)
 
 

@@ -13,7 +13,7 @@ from ndx._cuda.bridge import address_of
 import ndx
 from ndx.backends import _cupy
 
-from .conftest import REAL
+from .conftest import REAL, made_or_skip
 from .stand_in import driver
 
 MIB = 1 << 20
@@ -24,10 +24,7 @@ PAGE = 2 * MIB
 def virtual(gpu):
     """Skip where a real GPU maps no memory; leave none of the stand-in's."""
     if gpu is None:
-        try:
-            ndx.backends.CudaBackend(source="virtual")
-        except ndx.DeviceError as missing:
-            pytest.skip(str(missing))
+        made_or_skip(ndx.backends.CudaBackend, source="virtual")
         yield
         return
     yield
