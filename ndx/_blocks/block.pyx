@@ -213,6 +213,7 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
         block_set_device(block, (<Backend>server).device_number)
     elif nbytes:
         trace(memory.ptr, nbytes)
+    if nbytes:
         block_admit(block, <Backend>server)
     return block
 
@@ -237,9 +238,14 @@ cdef void block_want(Block *block) noexcept:
         (<BlockParent>evictor).block_wanted(block)
 
 
+cdef inline const uint64_t *own_clock(const Block *block) noexcept:
+    """Return the clock of a block outside of workspaces."""
+    return &off_host if block.device else &always
+
+
 cdef bint block_watch(Block *block) noexcept:
     """Watch a block for uses; False: it is watched, or in a workspace, lost, moving."""
-    return ndx_swap_clock(&block.now, &always, &watched)
+    return ndx_swap_clock(&block.now, own_clock(block), &watched)
 
 
 cdef bint block_is_watched(const Block *block) noexcept:
@@ -248,8 +254,10 @@ cdef bint block_is_watched(const Block *block) noexcept:
 
 
 cdef bint block_touch(Block *block) noexcept:
-    """Note the use of a block that was watched; return whether it was."""
-    return block_is_watched(block) and ndx_swap_clock(&block.now, &watched, &always)
+    """Note the use of a block that was watched; return whether the CPU may use it."""
+    cdef bint touched = block_is_watched(block) and ndx_swap_clock(
+        &block.now, &watched, own_clock(block))
+    return touched and not block.device
 
 
 cdef Block *shared_by_objects(Backend backend, size_t nbytes) except NULL:
@@ -430,7 +438,7 @@ cdef void block_set_free(Block *block) noexcept:
     """Take a block out of its workspace: no scope reclaims the block from now on."""
     cdef PyObject *clock = block.clock
     ndx_set_time(&block.generation, 0)
-    ndx_set_clock(&block.now, &off_host if block.device else &always)
+    ndx_set_clock(&block.now, own_clock(block))
     block.clock = NULL
     Py_XDECREF(clock)
 

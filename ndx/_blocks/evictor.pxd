@@ -25,5 +25,7 @@ cdef class Evictor(BlockParent):
     cdef void look(self) noexcept
     cdef size_t bytes_at_home(self, size_t enough, bint unused) noexcept
     cdef Backend obtain(self, size_t nbytes, Memory *out)
+    cdef bint copy_ahead(self, Block *block, const Memory *memory, Backend to,
+                         bint leaves) noexcept
     cdef bint move(self, Block *block, const Memory *memory, Backend to, bint leaves,
                    unsigned int index) noexcept

@@ -8,6 +8,8 @@ systems choose pages.
 
 A block moves as one that escapes from its workspace does: hidden, and only if nothing
 uses it. Views follow, since they share the block. One that is away is used where it is.
+One on a device is copied before it is hidden, since that runs Python and takes time,
+and moves only if it was not used meanwhile.
 It comes back at a use (`own_block`) if there is room; or, if it is used several times,
 in exchange for blocks that were not used meanwhile. Where such a swap is regretted, as
 in a loop over more arrays than there is memory for, the next ones wait for longer.
@@ -16,13 +18,13 @@ in a loop over more arrays than there is memory for, the next ones wait for long
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    AWAY, Block, BlockParent, block_decref, block_hide, block_is_used,
-    block_is_watched, block_lock, block_memory, block_set_free, block_take_memory,
-    block_unlock, block_watch, link, note_moved, unlink,
+    AWAY, Block, BlockParent, block_decref, block_hide, block_is_used, block_is_watched,
+    block_lock, block_memory, block_pin, block_set_free, block_take_memory,
+    block_unlock, block_unpin, block_watch, link, note_moved, unlink,
 )
 from ndx._files.mapping cimport any_lost, is_lost
 from ndx._lib.free_threading cimport (
@@ -35,6 +37,7 @@ from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
 import weakref
 
+from ndx._lib.errors import DeviceError
 from ndx.backends import _pressure
 
 __all__ = ["Evictor"]
@@ -136,8 +139,8 @@ cdef class Evictor(BlockParent):
     cdef void block_wanted(self, Block *block) noexcept:
         try:
             self.bring_back(block)
-        except MemoryError:
-            # Then it stays where it is.
+        except (MemoryError, DeviceError):
+            # Then it stays where it is, as while a graph is captured.
             pass
         except BaseException as error:
             report_ignored(self, error)
@@ -261,7 +264,8 @@ cdef class Evictor(BlockParent):
         self.unseen = self.admitted = 0
         left = self.count
         after = self.at_home.next
-        while left:
+        # One that is copied now is counted, and in no list.
+        while left and after != &self.at_home:
             left -= 1
             block = after
             after = block.next
@@ -294,14 +298,19 @@ cdef class Evictor(BlockParent):
         cdef PyObject *memory_owner = NULL
         cdef const uint64_t *now
         cdef bint moved
-        trace(memory.ptr, block.nbytes)
         Py_INCREF(to)
-        block_lock(block)
-        block_watch(block)
-        moved = block_is_watched(block)
+        if block.device:
+            moved = self.copy_ahead(block, memory, to, leaves)
+            block_lock(block)
+        else:
+            trace(memory.ptr, block.nbytes)
+            block_lock(block)
+            block_watch(block)
+            moved = True
+        moved = moved and block_is_watched(block)
         now = block_hide(block)
         moved = moved and is_movable(self, block, leaves)
-        if moved:
+        if moved and not block.device:
             memcpy(memory.ptr, block.ptr, block.nbytes)
             # What can't be read from its file stays there, where uses find that.
             moved = not (any_lost() and is_lost(block.ptr, block.nbytes))
@@ -332,6 +341,11 @@ cdef class Evictor(BlockParent):
             block_set_free(block)
         else:
             ndx_set_clock(&block.now, now)
+            if block.device and block.parent == <PyObject *>self:
+                ndx_stripe_lock(NDX_QUEUES)
+                unlink(block)
+                link(&self.at_home if leaves else &self.away, block)
+                ndx_stripe_unlock(NDX_QUEUES)
         block_unlock(block)
         if before.ptr != NULL:
             untrace(before.ptr)
@@ -341,3 +355,38 @@ cdef class Evictor(BlockParent):
         if moved:
             note_moved(block)
         return moved
+
+    cdef bint copy_ahead(self, Block *block, const Memory *memory, Backend to,
+                         bint leaves) noexcept:
+        """Copy a block on a device to where it is to go, and watch it until then.
+
+        It is in no list meanwhile, so that no look watches it anew after a use. The
+        pin keeps its memory.
+        """
+        cdef Memory before
+        cdef PyObject *backend
+        cdef bint copied = False
+        block_lock(block)
+        block_watch(block)
+        if not block_is_watched(block) or not is_movable(self, block, leaves):
+            block_unlock(block)
+            return False
+        ndx_stripe_lock(NDX_QUEUES)
+        unlink(block)
+        block.prev = block.next = block
+        ndx_stripe_unlock(NDX_QUEUES)
+        before = block_memory(block)
+        backend = block.backend
+        Py_INCREF(<object>backend)
+        block_pin(block)
+        block_unlock(block)
+        try:
+            # All streams that were given it are done, and nobody else has it.
+            (<Backend>backend).finish(&before)
+            to._receive(<uintptr_t>memory.ptr, <uintptr_t>before.ptr, block.nbytes)
+            copied = True
+        except BaseException as error:
+            report_ignored(self, error)
+        block_unpin(block)
+        Py_XDECREF(backend)
+        return copied

@@ -19,9 +19,9 @@ from ndx._array.storage cimport (
     set_layout,
 )
 from ndx._blocks.block cimport (
-    OWN_RANGE, Block, BlockParent, block_decref, block_incref, block_memory, block_pin,
-    block_serial, block_set_device, block_set_device_reads, block_unpin, block_wrap,
-    export_new,
+    OWN_RANGE, Block, BlockParent, block_decref, block_has_range, block_incref,
+    block_memory, block_pin, block_serial, block_set_device, block_set_device_reads,
+    block_unpin, block_wrap, export_new,
 )
 from ndx._compute.copies cimport can_store
 from ndx._context.context cimport allocate_on, current_arena
@@ -44,7 +44,7 @@ from ndx.backends.cuda import replaying_stream
 
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
-    "from_capsule", "index_of", "inplace_fits", "is_contiguous", "is_pinned",
+    "from_capsule", "hold", "index_of", "inplace_fits", "is_contiguous", "is_pinned",
     "lend", "mapped", "mirror_array", "new_array", "note_copy_from_mirror",
     "range_of", "send_pinned", "span_of", "stage_in_mirror", "use_on",
 ]
@@ -111,6 +111,11 @@ def address_of(BaseArray x not None):
     """Return the address of the first element, on its device; the caller holds it."""
     require_usable(x)
     return <size_t>(x.block.ptr + x.offset)
+
+
+def hold(BaseArray x not None):
+    """Return an object that keeps an array in place while it lives."""
+    return guard_export(x)
 
 
 def span_of(BaseArray x not None):
@@ -216,7 +221,7 @@ def use_on(BaseArray x not None, size_t handle, stream=None):
     elif stream is not None:
         use_block_here(block)
     # Arrays without elements have a backend, but no memory.
-    elif block.holding == OWN_RANGE:
+    elif block_has_range(block):
         memory = block_memory(block)
         (<Backend>block.backend).use_on(&memory, handle)
     elif block.parent != NULL and isinstance(<object>block.parent, Arena):
@@ -397,9 +402,10 @@ cdef class Bridge:
     def to_cupy(self, BaseArray x not None):
         """Return CuPy's array over the memory of `x`, which it keeps in place."""
         cdef ExportGuard guard
+        guard = guard_export(x)
+        # Now it does not move: its evictor sees the export, or this use.
         require_usable(x)
         self.use_here(x)
-        guard = guard_export(x)
         pointer = self.point(guard, <size_t>x.block.ptr, x.block.nbytes, x.offset)
         shape = shape_tuple(x.ndim, x.shape)
         if x.c_contiguous:
@@ -524,7 +530,7 @@ cdef int use_block_here(Block *block) except -1:
     """Record the stream on which a block is about to be used."""
     cdef Backend backend
     cdef Memory memory
-    if block.holding == OWN_RANGE:
+    if block_has_range(block):
         backend = <Backend>block.backend
         memory = block_memory(block)
         backend.use_on(&memory, backend.current_stream())

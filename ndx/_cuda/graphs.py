@@ -23,7 +23,7 @@ from ndx._array.dispatch import one_device
 from ndx._context.context import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture
-from ndx._cuda.bridge import address_of, device_index, index_of, mapped
+from ndx._cuda.bridge import address_of, device_index, hold, index_of, mapped
 from ndx._cuda.capture_state import current
 from ndx._cuda.session import session_of
 from ndx._cuda.transfer import wait_for
@@ -67,8 +67,9 @@ class Graph:
             return self.__wrapped__(*args, **kwargs)
         mine = self._mine()
         mine.calls += 1
-        arrays = []
-        key = _key((args, kwargs), arrays)
+        # Arguments stay where they are until the graph is launched.
+        arrays, held = [], []
+        key = _key((args, kwargs), arrays, held)
         session = _session_of(arrays)
         key = session.index, key
         captured = mine.captured.get(key)
@@ -306,8 +307,8 @@ _Argument = collections.namedtuple("_Argument", "place")
 _Copied = collections.namedtuple("_Copied", "array")
 
 
-def _key(value, arrays):
-    """Return the key of a call's arguments for a capture; collect the arrays."""
+def _key(value, arrays, held):
+    """Return the key of a call's arguments for a capture; collect and hold arrays."""
     if isinstance(value, NDArray):
         if device_index(value) is None:
             msg = (
@@ -316,11 +317,12 @@ def _key(value, arrays):
             )
             raise TypeError(msg)
         arrays.append(value)
+        held.append(hold(value))
         return address_of(value), value.shape, value.strides, value.dtype
     if isinstance(value, (tuple, list)):
-        return type(value), *[_key(item, arrays) for item in value]
+        return type(value), *[_key(item, arrays, held) for item in value]
     if isinstance(value, dict):
-        return dict, *[(key, _key(item, arrays)) for key, item in value.items()]
+        return dict, *[(key, _key(item, arrays, held)) for key, item in value.items()]
     if isinstance(value, (float, complex, np.inexact)):
         # 0.0 and -0.0 are equal, and NaN is not equal to itself.
         return type(value), repr(value)

@@ -145,9 +145,8 @@ def share(x):
         raise TypeError(msg)
     session = session_of(index)
     runtime = session.runtime
-    # A stale array raises.
-    low, nbytes = span_of(x)
     guard, start = range_of(x)
+    low, nbytes = span_of(x)
     if not start:
         msg = (
             f"CUDA lets no other process open the memory of this array (backend "

@@ -73,7 +73,9 @@ def upload(session, x, *, detached=False):
         result = new_array(session.index, x.shape, x.dtype, detached=detached)
         if not x.size:
             return result
-        stream, target = session.stream(), address_of(result)
+        # CuPy's view keeps it in place.
+        held = session.unwrap(result)
+        stream, target = session.stream(), held.data.ptr
         if not ours:
             if not _send_by_mirror(session, result, x, stream):
                 _send(session, target, x.ctypes.data, x.nbytes, stream)
@@ -152,7 +154,8 @@ def _across(x, source, target):
         with source.device:
             source.runtime.streamSynchronize(source.stream())
         runtime, stream = target.runtime, target.stream()
-        ends = address_of(result), address_of(x)
+        held = target.unwrap(result), source.unwrap(x)
+        ends = [each.data.ptr for each in held]
         places = [runtime.pointerGetAttributes(end) for end in ends]
         if all(place.type == _DEVICE for place in places):
             # Only this call copies memory to which the other GPU has no access.

@@ -8,8 +8,8 @@ import numpy as np
 from ndx._array.dispatch cimport engine_of
 from ndx._array.interchange cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
-    BaseArray, array_words, export_array, new_detached_like, numpy_view, require_live,
-    require_usable,
+    BaseArray, ExportGuard, array_words, export_array, guard_export, new_detached_like,
+    numpy_view, require_live, require_usable,
 )
 from ndx._blocks.block cimport block_part
 from ndx._compute.copies cimport copy_into
@@ -48,10 +48,11 @@ cdef object device_interface(BaseArray x):
     """Return the interface of an array on a device; exports it until it dies."""
     if not x.block.device:
         raise AttributeError("the array is not on a GPU")
-    require_usable(x)
+    # It stays where it is from now on.
+    cdef ExportGuard guard = guard_export(x)
     found = engine_of(x.block.device).interface(x)
     if x.own_export == NULL:
-        x.own_export = export_array(x)
+        x.own_export, guard.export = guard.export, NULL
     return found
 
 
@@ -101,13 +102,15 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
     elif copied:
         exported = new_detached_like(x, None)
         copy_into(exported, x)
-    if exported.block.device:
-        engine_of(exported.block.device).hand_to_stream(exported, stream)
-    elif stream is not None:
+    if stream is not None and not exported.block.device:
         raise BufferError(f"the CPU has no streams; got stream={stream!r}")
     if versioned and not careful:
         bear_writes(exported)
-    return to_dlpack(exported, versioned, copied, careful)
+    capsule = to_dlpack(exported, versioned, copied, careful)
+    if exported.block.device:
+        # Now that it stays where it is.
+        engine_of(exported.block.device).hand_to_stream(exported, stream)
+    return capsule
 
 
 def bear_writes(BaseArray x not None):

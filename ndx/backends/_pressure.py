@@ -381,6 +381,8 @@ def missing_for(backend, nbytes):
     missing = backend._missing_nbytes(nbytes)
     if backend.budgeted:
         missing = max(missing, missing_of_process(nbytes))
+    if backend.gpu:
+        missing = max(missing, missing_of_gpu(backend.gpu, nbytes))
     return max(0, missing - backend.idle_nbytes)
 
 

@@ -291,9 +291,10 @@ def _make(name, options):
     of_device = _device_kind(kind)
     if of_device is not None:
         options = {"device": int(number), **options}
-        if isinstance(options.get("fallback"), str):
-            device = f"{of_device}:{options['device']}"
-            options["fallback"] = _addressable(device, options["fallback"])
+        device = f"{of_device}:{options['device']}"
+        for each in TAKE_BACKENDS:
+            if isinstance(options.get(each), str):
+                options[each] = _addressable(device, options[each])
     factory = _builtin(kind) or _registered.get(kind) or _load(kind)
     if factory is None or (number and of_device is None):
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
@@ -335,15 +336,15 @@ def variant_of(device, backend):
     return f"{kind}{backend}:{number}"
 
 
-def _addressable(device, fallback):
-    """Return the variant of a fallback that a device can address, if there is one."""
-    if fallback in ("host", "mmap"):
-        return variant_of(device, fallback)
-    kind, other = find_kind(device), _canonical(fallback)
+def _addressable(device, backend):
+    """Return the variant of a backend that a device can address, if there is one."""
+    if backend in ("host", "mmap"):
+        return variant_of(device, backend)
+    kind, other = find_kind(device), _canonical(backend)
     if find_kind(other) is kind and other != device and f"{kind}peer" in kind.backends:
         _, _, number = other.partition(":")
         return get(variant_of(device, "peer"), peer=int(number))
-    return fallback
+    return backend
 
 
 def _entry_points():

@@ -362,10 +362,11 @@ cdef class CudaBackend(PooledBackend):
     prefetch : bool, default False
         With ``source="managed"``: the pages of each new array move to the GPU at once,
         on the current stream, and not one by one when a kernel needs them.
-    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
-        As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU. For
-        `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address,
-        and ``"mmap"`` are files, where it can address those.
+    pool, initial, idle_release, reserve_fraction, fallback, evict, cutoff : optional
+        As for `ndx.backends.PooledBackend`; `fallback` and `evict` must be of the same
+        GPU. For `ndx.use`, ``"host"`` is page-locked memory of the host, which it can
+        address, ``"mmap"`` are files, where it can address those, and ``"cuda:1"`` is
+        memory of another GPU, if it reaches that.
 
     Raises
     ------
@@ -460,6 +461,18 @@ cdef class CudaBackend(PooledBackend):
         if event != NULL:
             self.pool.source.wait(stream, event)
             self.pool.source.drop_event(event)
+
+    cdef int finish(self, Memory *memory) except -1 nogil:
+        """Wait, on the CPU, until all streams that were given a range are done."""
+        self.pool.finish_uses(<PoolBlock *>memory.cookie)
+        return 0
+
+    def _receive(self, uintptr_t out, uintptr_t address, size_t nbytes):
+        """Copy bytes that nothing uses to memory of this, and wait for that."""
+        stream = stream_here(self.source)
+        with self.source.cuda.Device(self.source.index):
+            self.source.runtime.memcpyAsync(out, address, nbytes, ANY_WAY, stream)
+            self.source.runtime.streamSynchronize(stream)
 
     def synchronize(self) -> None:
         """Wait until the GPU has finished all work submitted to it."""

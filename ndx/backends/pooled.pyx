@@ -100,7 +100,8 @@ cdef class PooledBackend(Backend):
         The backend that serves what this one can't.
     evict : str or Backend, optional
         Where arrays go, those first that were not used for longest, when there is no
-        memory for new ones: a backend of the host, such as ``"mmap"``. They are used
+        memory for new ones: a backend of the host, such as ``"mmap"``; of a GPU, what
+        that can address: ``"host"``, ``"mmap"``, or another GPU. They are used
         there, and come back when they are used often and there is room, or others were
         not used meanwhile. Arrays of 64 KiB or more move, unless an operation computes
         on them, foreign code may read them, or they are in a workspace.
@@ -171,11 +172,18 @@ cdef class PooledBackend(Backend):
                     f"; ndx.use({self.device!r}, fallback='host') falls back to memory "
                     "of the host that it can address" if self.device_number else ""))
         if options.evict is not None:
-            if self.device_number or options.evict.device_number:
+            if options.evict.device_number != self.device_number:
                 raise ValueError(
-                    f"evict={options.evict!r} of {self.name!r}: only arrays of the "
-                    "host can leave, to other memory of the host; a device's would be "
-                    "where it can't compute")
+                    f"evict={options.evict!r} of {self.name!r} is not memory of "
+                    f"{self.device}, where its arrays are computed on" + (
+                        f"; ndx.use({self.device!r}, evict='host') lets them leave for "
+                        "memory of the host that it can address"
+                        if self.device_number else ""))
+            if self.device_number and not hasattr(options.evict, "_receive"):
+                raise ValueError(
+                    f"evict={options.evict!r} of {self.name!r}: its class "
+                    f"{type(options.evict).__name__} has no order of copies on a "
+                    "device; valid are backends of ndx's own, such as 'host'")
             self.evictor = _pressure.new_evictor(self, options.evict)
         self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=options.pool, limit=options.limit,

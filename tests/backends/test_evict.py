@@ -282,8 +282,14 @@ def test_arrays_do_not_leave_for_a_device():
     class Device(Bytes):
         device_kind = "evictions"
 
-    with pytest.raises(ValueError, match="only arrays of the host"):
+    class Home(ndx.backends.PooledBackend):
+        device_kind = "evictions"
+
+    with pytest.raises(ValueError, match="is not memory of cpu"):
         evicting(Device())
+    # Copies on a device have an order, which this one does not know.
+    with pytest.raises(ValueError, match="Device has no order of copies"):
+        Home(ndx.backends.Source(), evict=Device())
 
 
 def test_options_show_it():

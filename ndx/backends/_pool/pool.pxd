@@ -34,6 +34,7 @@ cdef class Pool(PoolStore):
     cdef void release(self, PoolBlock *block) noexcept nogil
     cdef void bury(self, PoolBlock *block) noexcept nogil
     cdef void record_events(self, PoolBlock *block) noexcept nogil
+    cdef void finish_uses(self, PoolBlock *block) noexcept nogil
     cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil
     cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil
     cdef bint would_hit(self, size_t nbytes) noexcept nogil

@@ -490,6 +490,17 @@ cdef class Pool(PoolStore):
                 block.events = event
         block.uses = 0
 
+    cdef void finish_uses(self, PoolBlock *block) noexcept nogil:
+        """Wait, on the host, for all streams that use a block in use."""
+        cdef uint64_t uses
+        cdef int slot
+        ndx_lock_acquire(&self.lock)
+        uses = block.uses | <uint64_t>1 << block.slot
+        ndx_lock_release(&self.lock)
+        for slot in range(1, SLOTS):
+            if uses >> slot & 1:
+                self.synchronize_with(self.slots[slot].stream)
+
     cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil:
         """Note that a stream other than the block's own uses the block, too."""
         cdef int slot
