@@ -105,12 +105,14 @@ cdef class CudaVirtualSource(CudaSource):
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
         cdef Range *found = <Range *>cookie
         cdef size_t page
-        for page in range(nbytes // self.granularity):
-            if found.mapped[page]:
-                # The GPU may still use it: unlike cudaFree, nothing here waits.
-                with gil:
-                    give_up_later(self, found)
+        with gil:
+            # At exit the driver may be gone already; a child has its parent's memory.
+            if is_finalizing() or is_forked():
                 return
+            for page in range(nbytes // self.granularity):
+                if found.mapped[page]:
+                    give_up_later(self, found)
+                    return
         give_up(self, found)
 
     cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
@@ -240,11 +242,11 @@ cdef void give_up(CudaVirtualSource self, Range *found) noexcept nogil:
 
 
 cdef void give_up_later(CudaVirtualSource self, Range *found) noexcept:
-    """Give back a range when the GPU has done all of its work: now, if it may wait."""
-    cdef PendingError pending
-    if is_finalizing() or is_forked():
-        return
-    pending = set_error_aside()
+    """Give back a range when the GPU has done all of its work: now, if it may wait.
+
+    Unlike cudaFree, to unmap does not wait.
+    """
+    cdef PendingError pending = set_error_aside()
     wait_or_owe(functools.partial(wait_and_give_up, self, <uintptr_t>found))
     put_error_back(pending)
 

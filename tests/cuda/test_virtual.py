@@ -2,6 +2,8 @@
 
 import ctypes
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -244,6 +246,29 @@ def test_no_driver(gpu, monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", fail)
     with pytest.raises(ndx.DeviceError, match="can't be loaded as (libcuda|nvcuda)"):
         ndx.use("cuda:0", source="virtual")
+
+
+PROGRAM = """
+from tests.cuda.stand_in import modules
+import ndx
+
+modules.in_place().__enter__()
+backend = ndx.backends.get("cuda:0", source="virtual")
+with ndx.use(backend):
+    kept = [ndx.ones(100_000), ndx.ones(10)]
+del kept[1]
+kept.append(kept)
+"""
+
+
+def test_at_exit_nothing_is_called():
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_workspaces(gpu):
