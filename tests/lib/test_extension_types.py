@@ -25,6 +25,8 @@ def test_objects_that_only_new_has_made_do_not_crash():
     [
         "pinned import PinnedBackend as kind; kind(limit='much')",
         "cuda import CudaAsyncSource as kind; kind(device=-1)",
+        "cuda_memory import CudaPeerSource as kind; kind(device=-1)",
+        "cuda_virtual import CudaVirtualSource as kind; kind(device=-1)",
     ],
 )
 def test_constructors_that_fail_in_a_base_class(made):
