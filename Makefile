@@ -28,7 +28,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo quick test test-in-threads test-without-numpys test-aarch64 nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo quick test test-in-threads test-without-numpys test-aarch64 nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe rehearse clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -236,6 +236,12 @@ test-wheel: wheel  ## install the wheel into an empty environment, and run the t
 
 recipe: $(VENV)/built $(VENV)/group-test $(VENV)/group-recipe  ## render the conda recipe
 	$(PY) -m pytest tests/distribution/test_recipe.py $(ARGS)
+
+# CONTRIBUTING.md, "How to release", has the whole list.
+RELEASE ?= $$($(PY) -c "import ndx; print(ndx.__version__)")
+PYTHONS ?= $(PYTHON)
+rehearse: $(VENV)/built  ## all of a release but the upload, in a clone (RELEASE=0.2.0 PYTHONS="python3.11 python3.12")
+	$(PY) tools/release.py $(RELEASE) $(PYTHONS:%=--python %) $(ARGS)
 
 clean:  ## remove what was built, keep the environments
 	rm -rf build dist *.egg-info .venv/*/built docs/reference/api
