@@ -64,14 +64,18 @@ class Damage(NamedTuple):
             what += f", made at {self.line}"
         count = self.last - self.first + 1
         text = self.found.hex(" ") + (" ..." if count > len(self.found) else "")
+        end = self.nbytes
         where = {
-            "before": f"before {what}: from {-self.first} to {-self.last} bytes "
-            "before its start",
-            "behind": f"behind {what}: at its end + {self.first - self.nbytes} to "
-            f"{self.last - self.nbytes}",
-            "freed": f"to freed memory, {what}: from byte {self.first} to {self.last}",
+            "before": f"before {what}: at its start - {_span(-self.first, -self.last)}",
+            "behind": f"behind {what}: at its end + "
+            f"{_span(self.first - end, self.last - end)}",
+            "freed": f"to freed memory, {what}: at byte {_span(self.first, self.last)}",
         }
         return f"{where[self.kind]}, {count} in all: {text}"
+
+
+def _span(first, last):
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 def text_of(damages):

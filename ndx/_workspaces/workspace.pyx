@@ -947,15 +947,17 @@ def held_arenas() -> list[Any]:
     return found
 
 
-def damage_in_arenas() -> list[Any]:
-    """Return what was written behind the blocks in the arenas of workspaces."""
+def damage_in_arenas() -> tuple[list[Any], bool]:
+    """Return what was written behind the blocks in arenas, and whether any has guards."""
     cdef Workspace workspace
     cdef Arena arena
     cdef Damage some[8]
     cdef list found = []
     cdef int count, i
+    cdef bint guarded = False
     for workspace in members(all_workspaces):
         for arena in workspace.slots.all():
+            guarded = guarded or arena.guarded
             count = 8
             while count == 8:
                 count = arena.find_damage(some, 8)
@@ -963,7 +965,7 @@ def damage_in_arenas() -> list[Any]:
                     found.append(described(
                         &some[i], arena.owning_backend().name, workspace.name))
                     Py_XDECREF(some[i].origin)
-    return found
+    return found, guarded
 
 
 cdef object releaser(Workspace workspace, Arena arena):

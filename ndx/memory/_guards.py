@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import math
 import os
+import warnings
 
 from ndx._array.living import living
 from ndx._lib.damage import Damage
@@ -14,6 +15,8 @@ from ndx._workspaces.workspace import damage_in_arenas
 from ndx.backends import _pressure
 
 __all__ = ["check"]
+
+_GUARDED = bool(os.environ.get("NDX_DEBUG_MEMORY"))
 
 
 def check() -> list[Damage]:
@@ -38,8 +41,9 @@ def check() -> list[Damage]:
     Warns
     -----
     RuntimeWarning
-        If something was found, with ``NDX_DEBUG_MEMORY=warn``. With ``abort``, the
-        report goes to stderr, and the process aborts.
+        If nothing has guards, so that there is nothing to compare. If something was
+        found, with ``NDX_DEBUG_MEMORY=warn``. With ``abort``, the report goes to
+        stderr, and the process aborts.
 
     Notes
     -----
@@ -49,10 +53,18 @@ def check() -> list[Damage]:
     Examples
     --------
     >>> import ndx
-    >>> ndx.memory.check()
+    >>> with ndx.workspace(debug=True):
+    ...     x = ndx.ones(3)
+    ...     ndx.memory.check()
     []
     """
-    found = damage_in_arenas()
+    found, guarded = damage_in_arenas()
+    if not (guarded or _GUARDED):
+        msg = (
+            "ndx.memory.check() has nothing to compare: no memory has guards. Start "
+            "Python with NDX_DEBUG_MEMORY=raise, or use ndx.workspace(debug=True)"
+        )
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
     for backend in _pressure.live_backends():
         found += backend._damage()
     if found:
@@ -61,7 +73,7 @@ def check() -> list[Damage]:
     return found
 
 
-if os.environ.get("NDX_DEBUG_MEMORY"):
+if _GUARDED:
     atexit.register(check)
 
 
