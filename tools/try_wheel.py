@@ -59,7 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options, rest = parser.parse_known_args(arguments)
     version = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    wheel = newest(options.dist, f"ndxarray-*-{version}-{version}-*.whl").resolve()
+    free = "t" in getattr(sys, "abiflags", "")  # of the GIL
+    abi = f"{version}t" if free else version
+    wheel = newest(options.dist, f"ndxarray-*-{version}-{abi}-*.whl").resolve()
     sdist = newest(options.dist, "ndxarray-*.tar.gz").resolve()
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
 
@@ -71,7 +73,9 @@ def main(arguments: list[str] | None = None) -> int:
     python = environment(options.folder.resolve() / "environment")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     groups = ["test-core"] if options.core else ["test", "build"]
-    extras = "" if options.core else "[examples]"
+    if free and not options.core:
+        groups[0] = "test-without-gil"
+    extras = "" if options.core or free else "[examples]"
     subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)
     subprocess.run(
         [*pip, f"{wheel}{extras}", *(f"--group={group}" for group in groups)],

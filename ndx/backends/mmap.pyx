@@ -36,8 +36,9 @@ __all__ = ["FileSource", "MmapBackend"]
 cdef extern from *:
     """
     #include <errno.h>
+    /* Where there are no quotas, a number that no error has. */
     #if !defined(EDQUOT)
-    #define EDQUOT ENOSPC
+    #define EDQUOT (-1)
     #endif
     """
 

@@ -24,8 +24,9 @@ static inline long ndx_process_id(void) { return (long)_getpid(); }
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
-#if defined(__has_include)
-#if __has_include(<sys/single_threaded.h>)
+/* Not before glibc 2.32. */
+#if defined(__has_include) && defined(__GLIBC_PREREQ)
+#if __has_include(<sys/single_threaded.h>) && __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define NDX_SINGLE_THREADED __libc_single_threaded
 #endif

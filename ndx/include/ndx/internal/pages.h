@@ -40,7 +40,9 @@ static inline void ndx_zero(char *start, size_t nbytes, int give_back) {
 static inline int ndx_is_resident(const char *ptr) { (void)ptr; return 1; }
 #else
 #include <sys/mman.h>
+#if defined(__linux__)
 #include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #if !defined(MAP_NORESERVE)
