@@ -26,6 +26,7 @@ from ndx._blocks.block cimport (
     block_serial, block_unlock, ndx_set_cycled, observers,
 )
 from ndx._context.context cimport placing_backend, scope_of
+from ndx._lib.clock cimport ndx_nanoseconds
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.dtypes cimport NDTYPES, dtype_object
 from ndx._lib.layout cimport shape_tuple
@@ -67,9 +68,6 @@ cdef extern from *:
 if guard_logs() != 0:
     raise MemoryError("ndx: no memory to register its fork handlers")
 
-
-cdef extern from "ndx/internal/clock.h":
-    int64_t ndx_nanoseconds() noexcept
 
 cdef enum:
     FORGOTTEN = 255              # a kind
@@ -300,9 +298,6 @@ cdef inline bint is_other(const Event *event) noexcept:
 
 
 # ---- The recorder --------------------------------------------------------------------
-
-cdef extern from "ndx/internal/clock.h":
-    int64_t ndx_nanoseconds() noexcept
 
 cdef extern from "ndx/internal/interpreter.h":
     ctypedef struct PyThreadState:

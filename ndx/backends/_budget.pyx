@@ -5,6 +5,7 @@ from libc.string cimport memset
 
 import warnings
 
+from ndx._lib.clock cimport ndx_milliseconds, wall_time
 from ndx._lib.free_threading cimport (
     ndx_load_flag, ndx_load_time, ndx_store_flag, ndx_store_time,
 )
@@ -19,9 +20,6 @@ __all__ = [
     "warn_beyond",
 ]
 
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
-
 cdef extern from "ndx/internal/resident.h" nogil:
     size_t ndx_resident()
     void ndx_make_resident(void *pages, size_t nbytes)
@@ -34,6 +32,7 @@ cdef extern from "ndx/lock.h" nogil:
 cdef ndx_lock lock               # taken last; guards the following
 cdef size_t held = 0
 cdef size_t peak = 0
+cdef uint64_t peak_set = 0        # milliseconds: when that was
 cdef size_t limit = <size_t>-1   # the greatest: none
 cdef size_t segments = 0         # of address space
 
@@ -123,7 +122,7 @@ cdef bint budget_take(size_t nbytes) noexcept nogil:
     Each count ends with `budget_arrive` (the bytes are there, or were not obtained)
     and, when they are no longer held, with `budget_give`.
     """
-    global held, peak, taken
+    global held, peak, peak_set, taken
     cdef bint fits
     ndx_lock_acquire(&lock)
     fits = held <= limit and nbytes <= limit - held and (
@@ -133,6 +132,7 @@ cdef bint budget_take(size_t nbytes) noexcept nogil:
         taken += nbytes
         if held > peak:
             peak = held
+            peak_set = ndx_milliseconds()
     ndx_lock_release(&lock)
     return fits
 
@@ -416,5 +416,5 @@ def process_reserved():
 
 
 def process_peak():
-    """Return the most bytes that all backends of ndx have held at once."""
-    return peak
+    """Return the most bytes that all backends of ndx have held at once, and when."""
+    return peak, wall_time(peak_set)

@@ -36,6 +36,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
+from ndx._lib.clock cimport ndx_nanoseconds
 from ndx._lib.collector cimport collect_for_memory
 from ndx._lib.free_threading cimport ndx_load_size, ndx_raise_time
 from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
@@ -57,9 +58,6 @@ __all__ = ["warm_up"]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
-
-cdef extern from "ndx/internal/clock.h" nogil:
-    int64_t ndx_nanoseconds()
 
 cdef extern from *:
     """
@@ -433,5 +431,7 @@ def warm_up(Backend backend not None, size_t nbytes, bint touch) -> int:
     backend.read_counters(&after)
     # The request was no use of memory: it doesn't count as a peak.
     backend.rewind_peak()
-    backend.lift_peak(before.peak_allocated, before.peak_live, after.peak_reserved)
+    before.peak_reserved = after.peak_reserved
+    before.peak_reserved_time = after.peak_reserved_time
+    backend.lift_peak(&before)
     return after.reserved - min(before.reserved, after.reserved)

@@ -165,6 +165,7 @@ cdef class Adaptor(Backend):
         # Only upstream knows the bytes held from the system.
         out.reserved = inner.reserved
         out.peak_reserved = inner.peak_reserved
+        out.peak_reserved_time = inner.peak_reserved_time
         out.system_allocations = inner.system_allocations
         out.system_frees = inner.system_frees
 

@@ -1,6 +1,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+from ndx._lib.clock cimport ndx_milliseconds
 from ndx._lib.guards cimport Damage
 
 cdef enum:
@@ -38,6 +39,8 @@ cdef struct Counters:
     size_t peak_live
     size_t reserved          # bytes held from the system, idle ones included
     size_t peak_reserved
+    uint64_t peak_time       # milliseconds: when `peak_allocated` was set; 0: unknown
+    uint64_t peak_reserved_time
 
 # What helps when memory is short: the steps of `_relief`, the cheapest first.
 cdef enum Remedy:
@@ -86,8 +89,7 @@ cdef class Backend:
                                     PyObject **server) except -1
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil
-    cdef void lift_peak(self, size_t allocated, size_t live,
-                        size_t reserved) noexcept nogil
+    cdef void lift_peak(self, const Counters *peaks) noexcept nogil
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil
     cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil
     cdef size_t current_stream(self) except? 0
@@ -100,34 +102,45 @@ cdef class Backend:
     cdef int find_damage(self, Damage *out, int room) noexcept nogil
     cdef void tell_damage(self, const Damage *damage, int count) noexcept nogil
 
+cdef inline void counters_lift(Counters *counters, size_t allocated, size_t live,
+                               size_t reserved) noexcept nogil:
+    """Raise the peaks to at least these values, of now."""
+    if allocated > counters.peak_allocated:
+        counters.peak_allocated = allocated
+        counters.peak_time = ndx_milliseconds()
+    if live > counters.peak_live:
+        counters.peak_live = live
+    if reserved > counters.peak_reserved:
+        counters.peak_reserved = reserved
+        counters.peak_reserved_time = ndx_milliseconds()
+
 cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is handed out."""
     counters.allocations += 1
     counters.lent += nbytes
     counters.live += 1
     counters.allocated += nbytes
-    if counters.allocated > counters.peak_allocated:
-        counters.peak_allocated = counters.allocated
-    if counters.live > counters.peak_live:
-        counters.peak_live = counters.live
+    counters_lift(counters, counters.allocated, counters.live, 0)
 
 cdef inline void counters_remove(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is taken back."""
     counters.live -= 1
     counters.allocated -= nbytes
 
-cdef inline void counters_lift(Counters *counters, size_t allocated, size_t live,
-                               size_t reserved) noexcept nogil:
-    """Raise the peaks to at least these values."""
-    if allocated > counters.peak_allocated:
-        counters.peak_allocated = allocated
-    if live > counters.peak_live:
-        counters.peak_live = live
-    if reserved > counters.peak_reserved:
-        counters.peak_reserved = reserved
+cdef inline void counters_restore(Counters *counters,
+                                  const Counters *peaks) noexcept nogil:
+    """Raise the peaks to at least those that were, with their times."""
+    if peaks.peak_allocated >= counters.peak_allocated:
+        counters.peak_allocated = peaks.peak_allocated
+        counters.peak_time = peaks.peak_time
+    counters.peak_live = max(counters.peak_live, peaks.peak_live)
+    if peaks.peak_reserved >= counters.peak_reserved:
+        counters.peak_reserved = peaks.peak_reserved
+        counters.peak_reserved_time = peaks.peak_reserved_time
 
 cdef inline void counters_rewind(Counters *counters) noexcept nogil:
     """Reset the peaks to the current values."""
     counters.peak_allocated = counters.allocated
     counters.peak_live = counters.live
     counters.peak_reserved = counters.reserved
+    counters.peak_time = counters.peak_reserved_time = ndx_milliseconds()

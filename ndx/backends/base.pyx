@@ -7,6 +7,7 @@ package knows how memory is obtained, and a backend knows nothing of arrays.
 cimport cython
 from libc.string cimport memcpy, memset
 
+from ndx._lib.clock cimport clock_time, wall_time
 from ndx._lib.free_threading cimport ndx_load_time
 from ndx._lib.guards cimport Damage, described, tell
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
@@ -108,7 +109,8 @@ cdef class Backend:
             most these), ``total_allocations`` and ``total_bytes`` (of all requests
             since the start); ``reserved_bytes`` (held from the system, idle ones
             included), ``peak_reserved_bytes``, ``system_allocations``,
-            ``system_frees``; ``limit``.
+            ``system_frees``; ``limit``; ``peak_time`` and ``peak_reserved_time`` (when
+            the peaks of bytes were set, in seconds since 1970; None: not known).
         """
         cdef Counters counters
         with nogil:
@@ -125,6 +127,8 @@ cdef class Backend:
             "system_allocations": counters.system_allocations,
             "system_frees": counters.system_frees,
             "limit": self.limit,
+            "peak_time": wall_time(counters.peak_time),
+            "peak_reserved_time": wall_time(counters.peak_reserved_time),
         }
 
     def relief(self) -> dict[str, int | float]:
@@ -166,10 +170,16 @@ cdef class Backend:
         with nogil:
             self.rewind_peak()
 
-    def raise_peak(self, size_t allocated, size_t reserved, size_t count=0) -> None:
-        """Raise the peaks to at least these values, to restore them after a reset."""
+    def raise_peak(self, peaks: dict[str, int | float | None]) -> None:
+        """Raise the peaks to at least those of earlier `stats`, with their times."""
+        cdef Counters before
+        before.peak_allocated = peaks["peak_bytes"]
+        before.peak_live = peaks["peak_count"]
+        before.peak_reserved = peaks["peak_reserved_bytes"]
+        before.peak_time = clock_time(peaks["peak_time"])
+        before.peak_reserved_time = clock_time(peaks["peak_reserved_time"])
         with nogil:
-            self.lift_peak(allocated, count, reserved)
+            self.lift_peak(&before)
 
     def _missing(self):
         """Return what an instance lacks to give memory, in words; None: nothing."""
@@ -281,9 +291,8 @@ cdef class Backend:
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters
 
-    cdef void lift_peak(self, size_t allocated, size_t live,
-                        size_t reserved) noexcept nogil:
-        counters_lift(&self.counters, allocated, live, reserved)
+    cdef void lift_peak(self, const Counters *peaks) noexcept nogil:
+        counters_restore(&self.counters, peaks)
 
     cdef void rewind_peak(self) noexcept nogil:
         counters_rewind(&self.counters)

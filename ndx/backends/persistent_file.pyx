@@ -17,7 +17,7 @@ except ImportError:
 
 from ndx._files.mapping cimport MappedFile, unlock_file
 from ndx._lib.free_threading cimport ndx_get_flag, ndx_set_flag, ndx_swap_flag
-from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory, counters_lift
 
 from ndx._files.mapping import reserve
 from ndx._files.replace import as_path, open_regular, sync_folder
@@ -186,7 +186,7 @@ cdef class FileBackend(Backend):
         self.counters.system_allocations += 1
         self.counters.live = 1
         self.counters.allocated = self.counters.reserved = nbytes
-        self.lift_peak(nbytes, 1, nbytes)
+        counters_lift(&self.counters, nbytes, 1, nbytes)
         return ALLOCATED
 
     cdef void release(self, Memory *memory) noexcept nogil:

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memset
 
+from ndx._lib.clock cimport ndx_milliseconds
 from ndx._lib.free_threading cimport (
     ndx_load_address, ndx_load_flag, ndx_load_size, ndx_store_size,
 )
@@ -32,7 +33,7 @@ from ndx.backends._pool.trim cimport (
 )
 from ndx.backends._relief cimport retry_from_idle
 from ndx.backends.base cimport (
-    ALLOCATED, NO_MEMORY, Backend, Counters, Memory, counters_lift, counters_rewind,
+    ALLOCATED, NO_MEMORY, Backend, Counters, Memory, counters_restore, counters_rewind,
 )
 from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
@@ -46,9 +47,6 @@ from ndx.backends._pool.trim import set_release_of_arenas
 from ndx.backends._relief import warm_up
 
 __all__ = ["PooledBackend"]
-
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
 
 cdef enum:
     RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
@@ -410,11 +408,10 @@ cdef class PooledBackend(Backend):
         counters_rewind(&self.pool.counters)
         ndx_lock_release(&self.pool.lock)
 
-    cdef void lift_peak(self, size_t allocated, size_t live,
-                        size_t reserved) noexcept nogil:
+    cdef void lift_peak(self, const Counters *peaks) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
         self.pool.gather()
-        counters_lift(&self.pool.counters, allocated, live, reserved)
+        counters_restore(&self.pool.counters, peaks)
         ndx_lock_release(&self.pool.lock)
 
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
@@ -593,8 +590,6 @@ cdef class PooledBackend(Backend):
             (of live ranges, with what they have too much), ``cached_bytes`` (held
             in no array: free, or in the arenas of closed workspaces), of which
             ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``;
-            ``peak_reserved_time``: when ``peak_reserved_bytes`` was last raised, in
-            seconds since 1970 (None: never).
             Arrays of at most 48 bytes in the host's memory lie in no segment, but in
             the array objects: ``small_count`` and ``small_bytes``
             of them, and ``small_reserved_bytes``, in whole pages, are counted above.

@@ -46,6 +46,7 @@ class ProcessInfo(NamedTuple):
     resident: int | None
     reserved: int
     peak_reserved: int
+    peak_reserved_time: float | None
 
 
 def process_info() -> ProcessInfo:
@@ -56,7 +57,8 @@ def process_info() -> ProcessInfo:
     ProcessInfo
         ``resident``: all that counts for ``ndx.memory.set_limit(process=...)``, as the
         system says now (None: it does not tell); ``reserved``: what counts for the
-        limit of ndx, without files; ``peak_reserved``: the most that this has been.
+        limit of ndx, without files; ``peak_reserved``: the most that this has been;
+        ``peak_reserved_time``: when, in seconds since 1970 (None: never).
 
     Examples
     --------
@@ -68,7 +70,7 @@ def process_info() -> ProcessInfo:
     return ProcessInfo(
         _budget.resident_nbytes() or None,
         _budget.process_reserved(),
-        _budget.process_peak(),
+        *_budget.process_peak(),
     )
 
 
@@ -93,9 +95,11 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | float | None]:
         ``total_allocations`` and ``total_bytes`` (of all requests since the start);
         ``reserved_bytes`` (held from the system, idle ones included),
         ``peak_reserved_bytes``, ``system_allocations``, ``system_frees``; ``limit``
-        (None: none). For a backend with a pool, also the items of
-        `ndx.backends.PooledBackend.stats` and ``events``, explained there.
-        How often memory was short, and what helped: `ndx.backends.Backend.relief`.
+        (None: none); ``peak_time`` and ``peak_reserved_time`` (when the peaks of bytes
+        were set, in seconds since 1970; None: not known). For a backend with a pool,
+        also the items of `ndx.backends.PooledBackend.stats` and ``events``, explained
+        there. How often memory was short, and what helped:
+        `ndx.backends.Backend.relief`.
 
     Examples
     --------

@@ -12,6 +12,8 @@ _METRICS = {
     "allocated_bytes": ("gauge", "allocated_bytes", "Bytes of live ranges"),
     "allocated_count": ("gauge", "allocated_count", "Live ranges"),
     "peak_allocated_bytes": ("gauge", "peak_bytes", "Peak of allocated_bytes"),
+    "peak_allocated_time_seconds": (
+        "gauge", "peak_time", "When that was, in seconds since 1970"),
     "peak_allocated_count": ("gauge", "peak_count", "Peak of allocated_count"),
     "reserved_bytes": ("gauge", "reserved_bytes", "Bytes held from the system"),
     "peak_reserved_bytes": (
@@ -84,6 +86,7 @@ def prometheus() -> str:
                 remedy = f'{labels},remedy="{key.removeprefix(_HELPED)}"'
                 _add(samples, "relieved_requests_total", remedy, count)
     lines = []
+    peak, peak_time = _budget.process_peak()
     for metric, (kind, _, words) in _METRICS.items():
         if metric in samples:
             lines += _heading(metric, kind, words)
@@ -94,7 +97,12 @@ def prometheus() -> str:
             _budget.process_reserved(),
             "Bytes held by all backends",
         ),
-        ("all_peak_reserved_bytes", _budget.process_peak(), "Peak of these bytes"),
+        ("all_peak_reserved_bytes", peak, "Peak of these bytes"),
+        (
+            "all_peak_reserved_time_seconds",
+            peak_time,
+            "When that was, in seconds since 1970",
+        ),
         ("all_limit_bytes", _budget.process_limit(), "Bound on these bytes"),
         ("process_resident_bytes", _budget.resident_nbytes(), "Bytes of the process"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import threading
 from dataclasses import dataclass
@@ -23,6 +24,12 @@ __all__ = ["Statistics", "open_phases", "profile", "profile_report", "statistics
 
 _lock = threading.Lock()
 _records = {}
+# The peaks of a backend's `stats`, and where their times are.
+_PEAKS = {
+    "peak_bytes": "peak_time",
+    "peak_count": "peak_count",
+    "peak_reserved_bytes": "peak_reserved_time",
+}
 
 
 @dataclass
@@ -107,10 +114,7 @@ class _Entry:
         with self.lock:
             self.before = self._look()
             # The peaks to restore: those since the entry before this one.
-            self.peaks = tuple(
-                self.before[key]
-                for key in ("peak_bytes", "peak_reserved_bytes", "peak_count")
-            )
+            self.peaks = self.before
             backend.reset_peak()
             self.opened.append(self)
 
@@ -123,10 +127,10 @@ class _Entry:
             del self.opened[place]
             for later in self.opened[place:]:
                 if later.backend is self.backend:
-                    later.peaks = tuple(map(max, later.peaks, self.peaks))
+                    later.peaks = _higher(later.peaks, self.peaks)
                     break
             else:
-                self.backend.raise_peak(*self.peaks)
+                self.backend.raise_peak(self.peaks)
         found.current_bytes = after["allocated_bytes"] - before["allocated_bytes"]
         found.current_count = after["allocated_count"] - before["allocated_count"]
         found.peak_bytes = self.peak - before["allocated_bytes"]
@@ -140,6 +144,15 @@ class _Entry:
             if each.backend is self.backend:
                 each.peak = max(each.peak, stats["peak_bytes"])
         return stats
+
+
+def _higher(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the higher peaks of two `stats`, with their times."""
+    found = {}
+    for key, when in _PEAKS.items():
+        more = max(one, other, key=operator.itemgetter(key))
+        found |= {name: more[name] for name in (key, when)}
+    return found
 
 
 def _renew_lock() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from ndx._lib.device import device_of
@@ -83,10 +84,12 @@ def summary(backend: BackendLike | None = None) -> str:
         if relief["refused_requests"]:
             short.append(_relief_line(each, relief))
     whole = process_limit()
+    peak, peak_time = process_peak()
+    at = "" if peak_time is None else time.strftime(" (%X)", time.localtime(peak_time))
     lines += short
     lines.append(
         f"ndx: {format_size(process_reserved())} reserved, at most "
-        f"{format_size(process_peak())}, limit "
+        f"{format_size(peak)}{at}, limit "
         + ("-" if whole is None else format_size(whole))
     )
     bound = resident_bound()

@@ -206,7 +206,7 @@ def test_a_constructor_that_calls_no_other_is_named(base):
     assert made.largest_live() == []
     assert made.memory_info() == (None, None)
     made.reset_peak()
-    made.raise_peak(1, 1)
+    made.raise_peak(made.stats())
     assert "Mine" in repr(made)
     for name in dir(made):
         getattr(made, name, None)

@@ -1,6 +1,7 @@
 """Counters that explain: what was refused, what helped, and Prometheus' format."""
 
 import contextlib
+import operator
 import re
 import time
 
@@ -17,6 +18,12 @@ SAMPLE = re.compile(r'ndx_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? -?[\d.e+-]+')
 @pytest.fixture
 def backend():
     with ndx.use(HostBackend(limit="8MiB")) as made:
+        yield made
+
+
+@pytest.fixture
+def large():
+    with ndx.use(HostBackend()) as made:
         yield made
 
 
@@ -137,14 +144,51 @@ def test_bytes_of_all_requests(backend):
     )
 
 
-def test_when_the_peak_was(backend):
-    assert backend.stats()["peak_reserved_time"] is None
+TIMES = ("peak_time", "peak_reserved_time")
+
+
+def when(backend):
+    """Return the times of the peaks of bytes; the clock ticks in between."""
+    stats = backend.stats()
+    time.sleep(0.02)
+    return [stats[key] for key in TIMES]
+
+
+def test_when_the_peaks_were(large):
+    assert when(large) == [None, None]
     x = ndx.ones(MIB)
-    first = backend.stats()["peak_reserved_time"]
-    assert abs(first - time.time()) < 60
+    first = when(large)
+    assert all(abs(each - time.time()) < 60 for each in first)
     del x
-    ndx.ones(1000)
-    assert abs(backend.stats()["peak_reserved_time"] - first) < 1
+    y = ndx.ones(1000)
+    assert when(large) == first
+    z = ndx.ones(2 * MIB)
+    assert all(map(operator.gt, when(large), first))
+    del y, z
+    third = when(large)
+    large.reset_peak()
+    assert all(map(operator.gt, when(large), third))
+
+
+def test_a_phase_leaves_higher_peaks_their_times(large):
+    ndx.ones(2 * MIB)
+    first = when(large)
+    with memory.statistics(large), memory.statistics(large):
+        ndx.ones(MIB)
+    assert when(large) == first
+    with memory.statistics(large):
+        ndx.ones(4 * MIB)
+    assert all(map(operator.gt, when(large), first))
+
+
+def test_when_the_peak_of_all_was(large):
+    before = memory.process_info()
+    x = ndx.ones(before.peak_reserved // 8 + MIB)
+    after = memory.process_info()
+    assert after.peak_reserved > before.peak_reserved
+    assert after.peak_reserved_time > (before.peak_reserved_time or 0)
+    assert "ndx_all_peak_reserved_time_seconds" in memory.prometheus()
+    del x
 
 
 def test_the_text_can_be_read(backend):

@@ -25,6 +25,7 @@ from ndx._compute.tiles cimport (
 from ndx._files.mapping cimport (
     Mapped, enter_files, find_mapping, leave_files, now_frozen,
 )
+from ndx._lib.clock cimport ndx_nanoseconds
 from ndx._lib.dtypes cimport itemsize_of, typenum_of
 from ndx._lib.layout cimport MAXOPS, Walk
 from ndx._lib.numpy_private cimport restore, silence
@@ -44,9 +45,6 @@ cdef extern from "ndx/internal/advice.h" nogil:
     void ndx_close(int fd)
     bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
     bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
-
-cdef extern from "ndx/internal/clock.h" nogil:
-    int64_t ndx_nanoseconds()
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)

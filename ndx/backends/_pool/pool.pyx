@@ -23,6 +23,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from ndx._lib.clock cimport ndx_milliseconds
 from ndx._lib.free_threading cimport (
     ndx_load_flag, ndx_load_size, ndx_load_time, ndx_store_flag, ndx_store_size,
 )
@@ -54,9 +55,6 @@ cdef extern from "ndx/lock.h" nogil:
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
     size_t ndx_round_down(size_t nbytes, size_t step)
-
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
 
 cdef extern from "ndx/internal/idle_thread.h" nogil:
     bint ndx_idle_thread_wake(uint64_t when)

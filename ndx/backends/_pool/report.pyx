@@ -15,12 +15,7 @@ from ndx.backends._pool.store cimport (
 )
 from ndx.backends.base cimport CELL, CELL_UNIT
 
-import time
-
 from ndx._lib import caches
-
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
 
 # A copy of what is told of one block.
 cdef struct Entry:
@@ -48,11 +43,9 @@ cdef dict pool_stats(Pool pool):
     cdef PoolShelf *shelf
     cdef size_t reserved, rounded, segments, i, largest = 0, small = 0, small_bytes = 0
     cdef size_t units = 0
-    cdef uint64_t peak_time
     cdef int shard
     ndx_lock_acquire(&pool.lock)
     pool.lock_shelves()
-    peak_time = pool.extra.peak_time
     rounded = bytes_in_use(pool)
     for shard in range(NDX_SHARDS):
         shelf = pool.shelves[shard]
@@ -83,17 +76,7 @@ cdef dict pool_stats(Pool pool):
         "small_count": small,
         "small_bytes": small_bytes,
         "small_reserved_bytes": units * CELL_UNIT,
-        "peak_reserved_time": wall_time(peak_time) if peak_time else None,
     }
-
-
-# When the monotonic clock was at 0.
-cdef double clock_start = time.time() - ndx_milliseconds() * 1e-3
-
-
-cdef double wall_time(uint64_t milliseconds):
-    """Return a time of the monotonic clock as seconds since 1970."""
-    return clock_start + milliseconds * 1e-3
 
 
 cdef dict pool_events(Pool pool):

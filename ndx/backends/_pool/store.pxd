@@ -1,5 +1,6 @@
 from libc.stdint cimport uint64_t
 
+from ndx._lib.clock cimport ndx_milliseconds
 from ndx._lib.free_threading cimport (
     NDX_SHARDS, ndx_load_size, ndx_shard, ndx_store_size,
 )
@@ -85,6 +86,7 @@ cdef struct PoolShelf:
     size_t cell_room
     size_t cells[CELL + 1]
     PoolBlock *quick[QUICK_LISTS]
+    uint64_t peak_time           # when `peak` was set, as in `Counters`
 
 cdef extern from "ndx/internal/free_threading.h" nogil:
     PoolShelf *ndx_get_shelf "ndx_get"(PoolShelf *const *shelf)
@@ -102,7 +104,6 @@ cdef struct PoolCounters:
     uint64_t purges
     uint64_t trims
     uint64_t refusals
-    uint64_t peak_time           # milliseconds: when the most bytes were reserved
 
 cdef class PoolStore:
     cdef readonly Source source
@@ -248,6 +249,7 @@ cdef inline void shelf_add(PoolShelf *shelf, size_t nbytes) noexcept nogil:
     shelf.allocated += nbytes
     if <Py_ssize_t>shelf.allocated > <Py_ssize_t>shelf.peak:
         shelf.peak = shelf.allocated
+        shelf.peak_time = ndx_milliseconds()
     if <Py_ssize_t>shelf.live > <Py_ssize_t>shelf.peak_live:
         shelf.peak_live = shelf.live
 

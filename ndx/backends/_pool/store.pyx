@@ -26,9 +26,6 @@ from ndx.backends.base cimport (
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
 
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
-
 cdef extern from "ndx/internal/pages.h" nogil:
     void *ndx_reserve(size_t nbytes, bint whole)
     void ndx_unreserve(void *ptr, size_t nbytes)
@@ -151,7 +148,7 @@ cdef class PoolStore:
         cdef PoolShelf *shelf
         cdef size_t peak = self.counters.allocated
         cdef size_t peak_live = self.counters.live
-        cdef uint64_t allocations = self.counters.allocations
+        cdef uint64_t allocations = self.counters.allocations, peak_time = 0
         cdef int shard
         if NDX_SHARDS > 1:
             self.lock_shelves()
@@ -160,6 +157,8 @@ cdef class PoolStore:
             if shelf != NULL:
                 peak += shelf.peak
                 peak_live += shelf.peak_live
+                if shelf.peak:
+                    peak_time = max(peak_time, shelf.peak_time)
                 allocations += shelf.allocations
                 self.counters.lent += shelf.lent
                 self.counters.live += shelf.live
@@ -170,7 +169,10 @@ cdef class PoolStore:
         if NDX_SHARDS > 1:
             self.unlock_shelves()
         ndx_store_size(<size_t *>&self.counters.allocations, allocations)
-        counters_lift(&self.counters, peak, peak_live, 0)
+        if peak > self.counters.peak_allocated:
+            counters_lift(&self.counters, peak, 0, 0)
+            self.counters.peak_time = peak_time
+        counters_lift(&self.counters, 0, peak_live, 0)
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
         """Return a free block that fits: of the stream, of no stream, or of another."""
@@ -395,8 +397,6 @@ cdef class PoolStore:
 
     cdef void note_peak(self) noexcept nogil:
         """Raise the recorded peak to what is held, after it was obtained."""
-        if self.counters.reserved > self.counters.peak_reserved:
-            self.extra.peak_time = ndx_milliseconds()
         counters_lift(&self.counters, 0, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:

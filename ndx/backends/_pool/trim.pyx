@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
+from ndx._lib.clock cimport ndx_milliseconds
 from ndx._lib.free_threading cimport (
     ndx_get_time, ndx_load_size, ndx_set_time, ndx_store_size, ndx_swap_time,
 )
@@ -22,9 +23,6 @@ from ndx.backends._pool.store cimport (
 )
 
 from ndx.backends._environment import error_of
-
-cdef extern from "ndx/internal/clock.h" nogil:
-    uint64_t ndx_milliseconds()
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
