@@ -7,7 +7,7 @@ cdef double start = time.time() - ndx_milliseconds() * 1e-3
 
 
 cdef object wall_time(uint64_t milliseconds):
-    """Return a time of the clock as seconds since 1970; None for 0, which is unknown."""
+    """Return a time of the clock as seconds since 1970; 0 is unknown: None."""
     return start + milliseconds * 1e-3 if milliseconds else None
 
 

@@ -948,7 +948,7 @@ def held_arenas() -> list[Any]:
 
 
 def damage_in_arenas() -> tuple[list[Any], bool]:
-    """Return what was written behind the blocks in arenas, and whether any has guards."""
+    """Return what was written behind blocks in arenas; whether any has guards."""
     cdef Workspace workspace
     cdef Arena arena
     cdef Damage some[8]
