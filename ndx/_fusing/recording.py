@@ -116,6 +116,7 @@ class Arguments:
         buffer = Buffer(code, value.shape, value.strides, None, len(self.arrays))
         buffer.number = not foreign and type(value) is not NDArray
         readonly = not foreign and is_readonly(value)
+        self.trace.numbers &= getattr(value, "device", "cpu") == "cpu"
         tracer = Tracer(self.trace, buffer, 0, value.shape, value.strides, foreign,
                         readonly)  # fmt: skip
         self.arrays.append(value)

@@ -40,6 +40,8 @@ class Trace:
         self.reason = None
         self.by_value = set()
         self.used = set()  # arguments that must not be stale
+        # Whether there are numbers at all: on a device, elements are arrays.
+        self.numbers = True
 
     def refuse(self, reason):
         """Raise `NotRecorded`: the function is to be called as it is."""
@@ -293,7 +295,8 @@ class Tracer(Placeholder):
 
     @property
     def _is_number(self):
-        return self._buffer.number and not self._is_view and self._shape == ()
+        is_number = self._buffer.number and self._trace.numbers
+        return is_number and not self._is_view and self._shape == ()
 
     def _use(self):
         """Note that the array must not be stale, though no element of it is read."""

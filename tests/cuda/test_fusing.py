@@ -149,6 +149,28 @@ def test_stale_operands_raise(gpu):
         fused(x, stale, x)
 
 
+@pytest.mark.parametrize("take", [lambda x: x[0], lambda x: ndx.max(x)])
+def test_elements_are_arrays_which_steps_in_place_change(gpu, take):
+    def in_place(x):
+        element = taken = take(x)
+        element *= 3
+        return element, taken, x
+
+    def divided(x):
+        taken = take(x)
+        taken /= 2
+        return taken
+
+    x = full(3)
+    found, expected = ndx.fuse(in_place)(x), in_place(full(3))
+    assert [each.tolist() for each in found] == [3.0, 3.0, [1.0] * 3]
+    assert [each.tolist() for each in expected] == [3.0, 3.0, [1.0] * 3]
+    whole = ndx.asarray([4, 4], device="cuda:0")
+    for function in (divided, ndx.fuse(divided)):
+        with pytest.raises(TypeError):
+            function(whole)
+
+
 def test_results_are_in_the_workspace(gpu):
     fused = ndx.fuse(expression)
     x = full(5)
