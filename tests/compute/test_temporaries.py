@@ -3,14 +3,12 @@
 import functools
 import gc
 import operator
-import platform
-import sys
 import weakref
 
 import numpy as np
 import pytest
 from helpers.numpy_versions import needs_part
-from helpers.together import FREE_THREADED
+from helpers.together import TEMPORARIES_KNOWN
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,11 +18,9 @@ pytestmark = needs_part("loops")
 
 
 N = 1 << 16  # 512 KiB of float64
-# Without a GIL, counts of references alone don't tell temporaries.
-KNOWN = sys.version_info >= (3, 14) or (
-    platform.libc_ver()[0] == "glibc" and not FREE_THREADED
+only_known = pytest.mark.skipif(
+    not TEMPORARIES_KNOWN, reason="callers can't be told apart here"
 )
-only_known = pytest.mark.skipif(not KNOWN, reason="callers can't be told apart here")
 
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv]
 DTYPES = ["float64", "float32", "float16", "complex128", "int64", "int16", "bool"]

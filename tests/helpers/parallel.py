@@ -293,3 +293,34 @@ def answer(connection):
     with ndx.use("host", limit="1MiB") as backend:
         while (x := connection.recv()) is not None:
             connection.send((x * 2, x.backend is backend))
+
+
+def described(x):
+    return x.shape, str(x.dtype), x.flags.c_contiguous, x.flags.f_contiguous
+
+
+def described_and_back(xs):
+    return [described(x) for x in xs], xs
+
+
+class Keeps:
+    """A function with arrays of its own."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+
+    def __call__(self, item):
+        return [described(x) for x in self.arrays]
+
+
+def adds_to_its_own(x):
+    x += 1.0
+    return float(x[0])
+
+
+class AddsToItsOwn:
+    def __init__(self, table):
+        self.table = table
+
+    def __call__(self, item):
+        return adds_to_its_own(self.table)

@@ -4,6 +4,7 @@ Elsewhere they run with the GIL.
 """
 
 import os
+import platform
 import sys
 import sysconfig
 from pathlib import Path
@@ -14,6 +15,11 @@ from helpers.commands import run_python
 
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 ROUNDS = int(os.environ.get("NDX_EXAMPLES", "20")) * 100
+
+# Whether operators can tell temporaries: by CPython, or by glibc's list of callers.
+TEMPORARIES_KNOWN = sys.version_info >= (3, 14) or (
+    platform.libc_ver()[0] == "glibc" and not FREE_THREADED
+)
 
 # CPython 3.13t keeps classes and functions for ever once a thread has started.
 CLASSES_STAY = FREE_THREADED and sys.version_info < (3, 14)

@@ -13,7 +13,14 @@ import sys
 import numpy as np
 import pytest
 from helpers.commands import PACKAGE
-from helpers.parallel import METHODS
+from helpers.parallel import (
+    METHODS,
+    AddsToItsOwn,
+    Keeps,
+    adds_to_its_own,
+    described,
+    described_and_back,
+)
 
 import ndx
 from ndx._pipelines.sharing import LEAST_NBYTES, MEMORY, Exchange, share
@@ -127,24 +134,6 @@ def test_arrays_arrive_as_they_are(road, shape):
                 assert found.flags.writeable or type(found) is not ndx.NDArray
 
 
-def described(x):
-    return x.shape, str(x.dtype), x.flags.c_contiguous, x.flags.f_contiguous
-
-
-def described_and_back(xs):
-    return [described(x) for x in xs], xs
-
-
-class Keeps:
-    """A function with arrays of its own."""
-
-    def __init__(self, arrays):
-        self.arrays = arrays
-
-    def __call__(self, item):
-        return [described(x) for x in self.arrays]
-
-
 @SIZES
 @pytest.mark.parametrize("method", METHODS)
 def test_arrays_go_to_real_processes_and_back(shape, method):
@@ -191,19 +180,6 @@ def test_a_read_only_view_of_what_all_may_write_stays_so():
         whole = shared[...]
         whole.flags.writeable = False
         assert not as_item(whole, exchange).flags.writeable
-
-
-def adds_to_its_own(x):
-    x += 1.0
-    return float(x[0])
-
-
-class AddsToItsOwn:
-    def __init__(self, table):
-        self.table = table
-
-    def __call__(self, item):
-        return adds_to_its_own(self.table)
 
 
 @pytest.mark.parametrize("size", [10, LEAST_NBYTES])
