@@ -7,7 +7,7 @@ sdist a wheel for each Python, in isolation. Each wheel is installed from the fo
 wheels into an empty environment, where the sdist's tests run. The conda recipe is
 rendered, and the documentation of that version built.
 
-Usage: ``python tools/release.py 0.1.0 [--python PYTHON]... [--tests TESTS]...
+Usage: ``python tools/release.py 0.1.0 [--python PYTHON]... [--core TESTS...]
 [--skip recipe docs]``, or ``python tools/release.py 0.1.0 --check``, which compares
 what the checkout says of its version.
 """
@@ -126,7 +126,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--check", action="store_true", help="compare versions only")
     parser.add_argument("--folder", type=Path, default=ROOT / "build/release")
     parser.add_argument("--python", action="append", help="an interpreter")
-    parser.add_argument("--tests", action="append", help="tests to run with each wheel")
+    parser.add_argument(
+        "--core",
+        nargs="+",
+        metavar="TESTS",
+        help="with each wheel only these, without the libraries that others need",
+    )
     parser.add_argument("--skip", nargs="*", default=[], choices=["recipe", "docs"])
     options = parser.parse_args(arguments)
     version = options.version.removeprefix("v")
@@ -136,9 +141,9 @@ def main(arguments: list[str] | None = None) -> None:
     rehearsal = Rehearsal(version, options.folder.resolve())
     rehearsal.clone()
     pythons = [f"PYTHON={each}" for each in options.python or [sys.executable]]
-    tests = f"ARGS={' '.join(options.tests or ['tests'])}"
+    core = ["CORE=1", f"ARGS={' '.join(options.core)}"] if options.core else []
     for each in pythons:
-        rehearsal.run(f"the wheel, {each}", "make", "test-wheel", "CORE=1", each, tests)
+        rehearsal.run(f"the wheel, {each}", "make", "test-wheel", *core, each)
     for each in ("recipe", "docs"):
         if each not in options.skip:
             rehearsal.run(f"make {each}", "make", each, pythons[0])
