@@ -32,8 +32,9 @@ WARM_UP = 3
 # The C library and the interpreter may grow on their own; and the pool takes memory for
 # small arrays from the system in segments of 2 MiB.
 TOLERATED_BYTES = 4 * MIB
-# Of parts whose live memory is random.
-TOLERATED = {"limits": 64 * MIB}
+# Of parts whose live memory is random: what their threads may hold. On a busy machine
+# one of them may hold it while the others wait. What is left at the end, they check.
+TOLERATED = {"limits": 4 * 21 * 3 * MIB}
 TOLERATED_BLOCKS = 500
 # Seconds that an answer of the system may be old, where the machine is busy; and what
 # Python takes meanwhile.
