@@ -216,8 +216,8 @@ class AsyncPrefetchIterator(Iteration[T]):
             try:
                 self._raise_end(outcome, StopAsyncIteration)
             finally:
-                # The error's traceback has this frame: they would be a cycle.
-                del outcome
+                # As there.
+                del outcome, self
         self._bar.update()
         return outcome.batch  # type: ignore[no-any-return]
 

@@ -397,8 +397,8 @@ class PrefetchIterator(Iteration[T]):
                 try:
                     self._raise_end(outcome, StopIteration)
                 finally:
-                    # The error's traceback has this frame: they would be a cycle.
-                    del outcome
+                    # As there.
+                    del outcome, self
             self._bar.update()
             return outcome.batch  # type: ignore[no-any-return]
 

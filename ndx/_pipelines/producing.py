@@ -575,8 +575,10 @@ class Iteration(Generic[T]):
             if outcome.error is not None:
                 raise outcome.error
         finally:
-            # The error's traceback has this frame: they would be a cycle.
-            del outcome
+            # The error's traceback has this frame: they would be a cycle. And who keeps
+            # the error, as Python does while the thread that made it sleeps if there is
+            # no GIL, is to keep no thread.
+            del outcome, self
         if superseded:
             raise RuntimeError(
                 "this iteration of a prefetch has ended, because a newer one has begun "

@@ -26,6 +26,24 @@ from ndx._pipelines import producing, workers
 pytestmark = pytest.mark.threads
 
 
+def test_who_keeps_the_error_keeps_no_thread():
+    def source():
+        yield 1
+        raise ZeroDivisionError
+
+    def consume(kept):
+        try:
+            for _ in ndx.prefetch(source()):
+                pass
+        except ZeroDivisionError as error:
+            kept.append(error)
+
+    kept = []
+    consume(kept)
+    assert threads_end()
+    assert kept
+
+
 def test_leaving_a_loop_ends_the_thread():
     source = Numbers(100)
     before = live_bytes()
