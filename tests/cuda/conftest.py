@@ -133,7 +133,9 @@ def machine(gpu):
     """
     if gpu is None:
         pytest.skip("CUDA does not tell what it was asked: a stand-in does")
-    gc.collect()  # what goes later, of other tests, asks CUDA, too
+    # What goes later, of other tests, asks CUDA, too: garbage, and idle memory.
+    gc.collect()
+    ndx.memory.empty_cache()
     gpu.calls.clear()
     return gpu
 
