@@ -222,12 +222,12 @@ annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-ann
 
 # BUILD=--no-isolation takes this environment's Cython and NumPy, and what `make build` has
 # compiled with them. setuptools keeps what went away from the sources: it goes first.
-wheel: $(VENV)/group-build $(VENV)/group-dist  ## build the sdist and the wheel, in isolation, into dist/
+wheel: $(VENV)/group-build $(VENV)/group-$(if $(FREE),wheel,dist)  ## build the sdist and the wheel, in isolation, into dist/
 	@for file in $$(find build/*/lib.* -type f 2>/dev/null); do name=$${file#build/*/lib.*/}; \
 	    case $$name in *.so|*.pyd) name=$${name%%.*}.pyx;; esac; [ -e $$name ] || rm $$file; done
-	@if [ -e .git ]; then $(PY) -m check_manifest --no-build-isolation; fi
+	$(if $(FREE),,@if [ -e .git ]; then $(PY) -m check_manifest --no-build-isolation; fi)
 	$(PY) -m build --quiet --sdist --wheel --outdir dist $(BUILD)
-	$(PY) -m twine check --strict dist/ndxarray-*
+	$(if $(FREE),,$(PY) -m twine check --strict dist/ndxarray-*)
 
 # Several minutes go into the environment; CORE=1 installs, and so tests, less. NUMPY is
 # that of the environment: the wheel is built with the newest.

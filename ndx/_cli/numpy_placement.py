@@ -95,7 +95,12 @@ class Placement(NamedTuple):
 
         def get_preparation_data(name):
             # Read by the child before it imports the program's `__main__`.
-            return {_KEY: _EarlyBeginning(self), **prepare(name)}
+            found = {_KEY: _EarlyBeginning(self), **prepare(name)}
+            if name == "ignore":
+                # For a fork server, which reads no more of it than the path of
+                # `__main__`. It is to leave that to its children.
+                found.pop("init_main_from_path", None)
+            return found
 
         spawn.get_preparation_data = get_preparation_data
         # Processes inherit it; those of joblib are prepared in another way.

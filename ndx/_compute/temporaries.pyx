@@ -28,6 +28,7 @@ cdef extern from "Python.h":
 cdef extern from "ndx/internal/callers.h":
     bint ndx_callers_know(void *ours) noexcept
     bint ndx_callers_learn() noexcept
+    int ndx_callers_count() noexcept
     bint ndx_is_temporary(PyObject *x) noexcept
     bint ndx_has_weakrefs(PyObject *x) noexcept
     void *ndx_add_of(type cls) noexcept
@@ -60,6 +61,14 @@ cdef int learn_operators(BaseArray one) except -1:
     finally:
         learning = False
     return 0
+
+
+def known_callers():
+    """Return how many ways of the interpreter to an operator are known; 0: no results
+    are written over temporaries. That is so where its loop has no name, as in builds of
+    CPython 3.14 whose compiler has split that function.
+    """
+    return ndx_callers_count()
 
 
 cdef bint is_alone(BaseArray x) noexcept:

@@ -37,6 +37,7 @@ cdef extern from "Python.h":
 
 cdef extern from "ndx/internal/callers.h":
     bint ndx_has_weakrefs(PyObject *x) noexcept
+    bint ndx_interpreter_owns(PyObject *x) noexcept
 
 cdef object MOST_REPEATS = 2**20
 
@@ -407,6 +408,8 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead,
     it. So there may be none but those of the statement: of the name, of the
     interpreter, which calls this function, and of its callers.
     """
+    if not ndx_interpreter_owns(<PyObject *>x):
+        references -= 1
     cdef Py_ssize_t *dims = x.dims
     cdef Block *block
     if holds_number(x):

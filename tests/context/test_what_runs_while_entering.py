@@ -23,7 +23,7 @@ MORE = 80  # allocations of objects, after each of which a collection is tried
 # order, which raises a WorkspaceError that nobody can catch: Python shows it as a
 # warning.
 out_of_order = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <generator object abandon"
+    "ignore:Exception ignored .*<generator object abandon"
     ":pytest.PytestUnraisableExceptionWarning"
     if sys.version_info >= (3, 12)
     else "default:no such warning"

@@ -253,7 +253,17 @@ def test_what_reads_the_layout_meanwhile_is_not_changed(attribute):
 def test_sizes_are_changed_as_numpys(shape):
     expected, found = np.arange(1, 4), face.arange(1, 4)
     expected.resize(*shape, refcheck=False)
-    found.resize(*shape)
+    if sys.version_info >= (3, 14):
+        # The interpreter borrows the reference of a name. Of such a call, which binds
+        # the method, it is one more, which may be anybody's.
+        with pytest.raises(AttributeError, match=REFUSED):
+            found.resize(*(7,))
+        if len(shape) == 1:
+            found.resize(shape[0])
+        elif shape:
+            found.resize(shape)
+    else:
+        found.resize(*shape)
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
     assert found.tolist() == expected.tolist()

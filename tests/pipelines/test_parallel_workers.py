@@ -215,7 +215,9 @@ def test_what_a_forked_function_writes(writable):
     counts = ndx.parallel.share(ndx.zeros(LARGE), writable=writable)
     others = [ndx.parallel.share(ndx.zeros(n)) for n in (0, 3)]
     others[1].close()
-    found = ndx.parallel.map(Counter(counts), [0, 1, 0], processes=1)
+    found = ndx.parallel.map(
+        Counter(counts), [0, 1, 0], processes=1, start_method="fork"
+    )
     assert list(found) == [1.0, 1.0, 2.0]
     assert counts[:2].tolist() == ([2.0, 1.0] if writable else [0.0, 0.0])
 

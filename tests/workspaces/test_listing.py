@@ -2,6 +2,7 @@
 
 import gc
 import math
+import sys
 import threading
 
 import numpy as np
@@ -349,4 +350,5 @@ def test_lists_while_other_threads_make_more(monkeypatch):
     monkeypatch.setattr(type(all_workspaces), "__iter__", iterate)
     found = ndx.memory.workspaces()
     assert turns
-    assert set(kept) <= set(found)
+    # From Python 3.14 on, weak sets are copied before they are iterated.
+    assert set(kept if sys.version_info < (3, 14) else kept[:3]) <= set(found)

@@ -1,7 +1,8 @@
 /* Who calls an operator: the interpreter itself, for an operand on its stack, or C code.
  *
- * Before CPython 3.14 an operand with one reference is a temporary only if the caller is
- * the interpreter's loop: C code may hold the one reference and use the array again. The
+ * An operand with one reference is a temporary only if the caller is the interpreter's
+ * loop: C code may hold the one reference, or have it from the interpreter's stack, and
+ * use the array again. And from CPython 3.14 on that reference may be a variable's. The
  * return addresses on the C stack tell the two apart. From the modules given to
  * `ndx_callers_know` they lead through the interpreter's operator functions to its loop,
  * and the place there where it calls operators. They are learned from known operators
@@ -14,15 +15,7 @@
 
 #include <Python.h>
 
-#if PY_VERSION_HEX >= 0x030E0000
-/* The interpreter answers itself. */
-static inline int ndx_callers_know(void *ours) { (void)ours; return 1; }
-static inline int ndx_callers_learn(void) { return 0; }
-static inline int ndx_is_temporary(PyObject *x) {
-    return PyUnstable_Object_IsUniqueReferencedTemporary(x);
-}
-
-#elif defined(__GLIBC__) && !defined(Py_GIL_DISABLED)
+#if defined(__GLIBC__) && !defined(Py_GIL_DISABLED)
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <stdint.h>
@@ -104,9 +97,14 @@ static int ndx_callers_learn(void) {
     return 0;
 }
 
+static inline int ndx_callers_count(void) { return ndx_callers.count; }
+
 /* Whether x, with one reference, is an operand on the interpreter's stack alone. */
 static int ndx_is_temporary(PyObject *x) {
     ndx_chain chain;
+#if PY_VERSION_HEX >= 0x030E0000
+    if (!PyUnstable_Object_IsUniqueReferencedTemporary(x)) return 0;
+#endif
     if (Py_REFCNT(x) != 1 || ndx_callers.count == 0 || !ndx_find_chain(&chain))
         return 0;
     for (int i = 0; i < ndx_callers.count; i++)
@@ -117,8 +115,29 @@ static int ndx_is_temporary(PyObject *x) {
 #else
 static inline int ndx_callers_know(void *ours) { (void)ours; return 0; }
 static inline int ndx_callers_learn(void) { return 0; }
+static inline int ndx_callers_count(void) { return 0; }
 static inline int ndx_is_temporary(PyObject *x) { (void)x; return 0; }
 #endif
+
+/* Whether the interpreter's stack counts its reference to x, an operand or argument of
+ * the running instruction. From CPython 3.14 on it may borrow that of a local variable.
+ * Without the GIL counts can't be changed for a moment, so that the answer is no. */
+static inline int ndx_interpreter_owns(PyObject *x) {
+#if PY_VERSION_HEX < 0x030E0000
+    (void)x;
+    return 1;
+#elif defined(Py_GIL_DISABLED)
+    (void)x;
+    return 0;
+#else
+    Py_ssize_t count = Py_REFCNT(x);
+    int owns;
+    Py_SET_REFCNT(x, 1); /* that function asks for one first */
+    owns = PyUnstable_Object_IsUniqueReferencedTemporary(x);
+    Py_SET_REFCNT(x, count);
+    return owns;
+#endif
+}
 
 /* Whether there are weak references to x, whose type supports them. */
 static inline int ndx_has_weakrefs(PyObject *x) {
