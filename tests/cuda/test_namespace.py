@@ -6,6 +6,7 @@ from differential.engine import alike, mapped, outcome, plain
 from differential.test_differential import TABLE
 from helpers.calls import resolve
 from helpers.examples import examples
+from helpers.numpy_versions import since
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +90,8 @@ def test_as_on_the_cpu(gpu, name, data):
         raise AssertionError(f"an error where the CPU returns {expected!r}") from error
     for array in arrays_in(found):
         assert array.device == "cuda:0"
+    if type(found) is int and not since("count_nonzero returns NumPy's integers"):
+        pytest.skip("NumPy, which stands in for CuPy, returns Python's int")
     mask = True
     if row.standard is not None:
         mask = row.standard(*mapped(args, plain), **mapped(kwargs, plain))

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from fusing.compare import assert_as_plain
+from helpers.numpy_versions import since
 
 import ndx
 
@@ -79,6 +80,12 @@ def makers(*values):
 @pytest.mark.parametrize("operation", OPERATORS)
 @pytest.mark.parametrize("other", OTHERS, ids=repr)
 def test_operators_with_other_numbers(operation, other):
+    if (
+        operation is operator.pow
+        and isinstance(other, np.generic)
+        and not since("operators promote floats that are exponents")
+    ):
+        pytest.skip("NumPy's number decides otherwise, with a float or an array of it")
     for make in makers(0.5, -1.75):
         assert_as_plain(lambda a, s: a * operation(s, other), make)
         assert_as_plain(lambda a, s: a * operation(other, s), make)

@@ -21,6 +21,7 @@ SINCE = {
     "None is no shape": "2.4.0",
     "operators promote floats that are exponents": "2.3.0",
     "matrices without elements have a rank": "2.4.0",
+    "norms of nothing are 0": "2.3.0",
     "sums of long stretches are pairwise as a whole": "2.3.0",
     "masks without an output are warned of": "2.4.0",
 }
