@@ -216,7 +216,7 @@ class AsyncPrefetchIterator(Iteration[T]):
             try:
                 self._raise_end(outcome, StopAsyncIteration)
             finally:
-                # As there.
+                # As in `_raise_end`.
                 del outcome, self
         self._bar.update()
         return outcome.batch  # type: ignore[no-any-return]

@@ -397,7 +397,7 @@ class PrefetchIterator(Iteration[T]):
                 try:
                     self._raise_end(outcome, StopIteration)
                 finally:
-                    # As there.
+                    # As in `_raise_end`.
                     del outcome, self
             self._bar.update()
             return outcome.batch  # type: ignore[no-any-return]

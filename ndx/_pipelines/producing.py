@@ -575,9 +575,9 @@ class Iteration(Generic[T]):
             if outcome.error is not None:
                 raise outcome.error
         finally:
-            # The error's traceback has this frame: they would be a cycle. And who keeps
-            # the error, as Python does while the thread that made it sleeps if there is
-            # no GIL, is to keep no thread.
+            # The error's traceback has this frame: they would be a cycle. And whoever
+            # keeps the error must not keep the producer: without the GIL that is Python
+            # itself, until the thread that made the error runs again.
             del outcome, self
         if superseded:
             raise RuntimeError(
