@@ -64,9 +64,9 @@ cdef int learn_operators(BaseArray one) except -1:
 
 
 def known_callers():
-    """Return how many ways of the interpreter to an operator are known; 0: no results
-    are written over temporaries. That is so where its loop has no name, as in builds of
-    CPython 3.14 whose compiler has split that function.
+    """Return how many ways the interpreter has to an operator, as far as they are known.
+
+    If none is, no results are written over temporaries.
     """
     return ndx_callers_count()
 

@@ -13,6 +13,8 @@ from ndx._cuda.bridge import address_of
 import ndx
 from ndx.backends import _cupy
 
+from .conftest import made_or_skip
+
 MIB = 1 << 20
 LIMIT = "8MiB"
 
@@ -218,10 +220,7 @@ def test_other_sources(machine, source):
 
 
 def test_to_another_gpu(gpu):
-    try:
-        ndx.backends.get("cudapeer:0")
-    except ndx.DeviceError as missing:
-        pytest.skip(str(missing))
+    made_or_skip(ndx.backends.get, "cudapeer:0")
     with ndx.use(evicting(evict="cuda:1")):
         arrays = [filled(i) for i in range(6)]
         assert {x.backend.name for x in arrays} == {"cuda:0", "cudapeer:0"}

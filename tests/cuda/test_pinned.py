@@ -2,12 +2,11 @@
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.numpy_versions import since
 
 import ndx
@@ -299,11 +298,4 @@ standin.keep = AtTheVeryEnd()
 
 
 def test_at_exit_nothing_is_called():
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout in ("[]", "")
+    assert run_python(PROGRAM) in ("[]", "")

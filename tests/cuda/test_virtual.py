@@ -2,11 +2,10 @@
 
 import ctypes
 import gc
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -262,13 +261,7 @@ kept.append(kept)
 
 
 def test_at_exit_nothing_is_called():
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert run_python(PROGRAM) == ""
 
 
 def test_workspaces(gpu):
