@@ -64,7 +64,7 @@ cdef int learn_operators(BaseArray one) except -1:
 
 
 def known_callers():
-    """Return how many ways the interpreter has to an operator, as far as they are known.
+    """Return how many ways from the interpreter to an operator are known.
 
     If none is, no results are written over temporaries.
     """
