@@ -18,7 +18,8 @@ larger than possible                              x                           x
 ====================  ====  ======  ======  ====  ========  ====  ==========  =========
 
 *idle*: idle memory of the backend's own pool, if there is enough of it
-(`retry_from_idle`, which pools call themselves, without the GIL).
+(`retry_from_idle`, which pools call themselves, without the GIL). Where another thread
+moves that memory just now (a first segment on its way, a trim), the request waits.
 *arenas*: those of closed workspaces, which start again with none.
 *others*: the idle memory of pools that compete for the same resource.
 *cold*: arrays of backends with the option ``evict`` move elsewhere, those first that
@@ -38,19 +39,21 @@ from libc.string cimport memset
 
 from ndx._lib.clock cimport ndx_nanoseconds
 from ndx._lib.collector cimport collect_for_memory
-from ndx._lib.free_threading cimport ndx_load_size, ndx_raise_time
+from ndx._lib.free_threading cimport ndx_raise_time
 from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx._lib.unraisable cimport log_event
-from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
+from ndx.backends._budget cimport budget_is_process
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, CALLBACK, COLLECTION, DEVICE_LIMIT, EVICTION, FALLBACK, IDLE,
-    NO_MEMORY, OTHERS, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL, TOO_LARGE, TRIM, Backend,
+    ALLOCATED, CALLBACK, COLLECTION, DEVICE_LIMIT, EVICTION, FALLBACK, IDLE,
+    NO_MEMORY, OTHERS, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, TRIM, TRY_AGAIN, Backend,
     Counters, Memory, ReliefCounters,
 )
+
+from time import sleep
 
 from ndx.backends import _out_of_memory, _pressure
 
@@ -73,6 +76,12 @@ cdef extern from *:
 
 cdef uint64_t FOR_EVER = <uint64_t>-1
 
+# Seconds between two questions to a pool in which other threads move memory: first, at
+# most, and in all. A thread may be stopped in the middle, or wait for a slow disk.
+cdef double FIRST_PAUSE = 1e-5
+cdef double LONGEST_PAUSE = 1e-3
+cdef double PATIENCE = 1.0
+
 # What each Status is called in Python.
 cdef tuple REASONS = (
     None, "system", "source", "limit", "process", "size", "arena", "adaptor",
@@ -86,34 +95,6 @@ cdef str name_of(int reason, size_t nbytes):
     return REASONS[reason]
 
 # ------------------------------------------------------- idle memory of the own pool
-
-
-cdef size_t missing_of(Pool pool, size_t nbytes, int reason) noexcept nogil:
-    """Return how many bytes must go back before a limit allows `nbytes` more."""
-    cdef size_t wanted
-    if reason == OWN_LIMIT:
-        wanted = ndx_load_size(&pool.counters.reserved) + nbytes
-        return wanted - min(wanted, ndx_load_size(&pool.limit))
-    if reason == PROCESS_LIMIT:
-        return budget_short(nbytes)
-    return gpu_short(pool.source.gpu, nbytes)
-
-
-cdef bint idle_may_help(Pool pool, size_t need, int reason) noexcept nogil:
-    """Whether to give back the pool's idle memory could lead to another answer.
-
-    A walk through all blocks is worth it only then: a program with a fallback may work
-    beyond a limit, where each request is refused.
-    """
-    cdef size_t idle = pool.idle()
-    if reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
-        return missing_of(pool, need, reason) <= idle
-    if reason == SOURCE_FULL:
-        return idle > 0
-    if reason == ARENA_FULL:
-        return pool.source.streams
-    # The pool may have address space without memory, which the system wants as well.
-    return reason == NO_MEMORY
 
 
 cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
@@ -143,7 +124,7 @@ cdef int give_back_idle(Pool pool, size_t nbytes, size_t stream, int reason,
     cdef size_t need = pool.round(nbytes)
     cdef size_t missing
     cdef bint limited = reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT)
-    if not idle_may_help(pool, need, reason):
+    if not pool.idle_may_help(need, reason):
         return reason
     if streams:
         pool_settle(pool, False)
@@ -152,18 +133,17 @@ cdef int give_back_idle(Pool pool, size_t nbytes, size_t stream, int reason,
         return reason
     if limited:
         # More may be held than a lowered limit allows, whatever serves the request.
-        missing = missing_of(pool, 0, reason)
+        missing = pool.missing(0, reason)
         if missing and pool_shrink(pool, missing, True):
             reason = pool.allocate(nbytes, stream, out, clean)
             if reason not in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
                 return reason
-        missing = missing_of(
-            pool, ndx_round_up(need, pool.source.granularity), reason)
+        missing = pool.missing(ndx_round_up(need, pool.source.granularity), reason)
         if pool_shrink(pool, missing, True) == 0 and not streams:
             return reason
         reason = pool.allocate(nbytes, stream, out, clean)
-        if reason == ALLOCATED:
-            return ALLOCATED
+        if reason in (ALLOCATED, TRY_AGAIN):
+            return reason
     if pool_trim(pool, 0, FOR_EVER) == 0 and not streams:
         return reason
     return pool.allocate(nbytes, stream, out, clean)
@@ -203,6 +183,22 @@ cdef class Request:
     cdef int remedy              # the last step that was taken: of `Remedy`
 
     cdef int ask(self, Candidate each) except -1:
+        self.ask_once(each)
+        return self.await_moves(each)
+
+    cdef int await_moves(self, Candidate each) except -1:
+        """Ask a candidate again while other threads move what may serve the request."""
+        cdef double pause = FIRST_PAUSE, waited = 0
+        while each.reason == TRY_AGAIN and waited < PATIENCE:
+            sleep(pause)
+            waited += pause
+            pause = min(2 * pause, LONGEST_PAUSE)
+            self.ask_once(each)
+        if each.reason == TRY_AGAIN:
+            each.reason = find_reason(each.short, self.nbytes, NO_MEMORY)
+        return 0
+
+    cdef int ask_once(self, Candidate each) except -1:
         if not _pressure.turns_matter:
             return self.ask_again(each)
         before = _pressure.set_asked_again(True)
@@ -245,6 +241,9 @@ cdef class Request:
         """Evict arrays, then ask the fallbacks; return whether one has served."""
         cdef Candidate each = self.candidates[0]
         each.reason = find_reason(each.short, self.nbytes, each.reason)
+        self.await_moves(each)
+        if each.reason == ALLOCATED:
+            return True
         self.remedy = OTHERS
         if self.press(each):
             return True

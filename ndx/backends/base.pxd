@@ -27,6 +27,7 @@ cdef enum Status:
     ARENA_FULL = 6           # the only segment of an `arena` has no room
     NOT_PASSED = 7           # an adaptor refused it
     DEVICE_LIMIT = 8         # all backends' memory on the device would exceed its limit
+    TRY_AGAIN = 9            # memory that may do is on its way into the pool or out
 
 cdef struct Counters:
     uint64_t allocations     # ranges handed out since the start

@@ -55,8 +55,10 @@ cdef class Pool(PoolStore):
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil
     cdef int grow_paged(self, size_t need, int small, int slot) except -1 nogil
     cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil
-    cdef void count_refusal(self) noexcept nogil
-    cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil
+    cdef size_t missing(self, size_t nbytes, int reason) noexcept nogil
+    cdef bint idle_may_help(self, size_t need, int reason) noexcept nogil
+    cdef int refuse(self, size_t need, int reason) noexcept nogil
+    cdef int begin_growth(self, size_t nbytes) noexcept nogil
     cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil
 
 cdef Pool pool_after(Pool pool)

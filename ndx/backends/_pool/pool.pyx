@@ -29,7 +29,8 @@ from ndx._lib.free_threading cimport (
 )
 from ndx._lib.guards cimport DEAD_BYTE
 from ndx.backends._budget cimport (
-    budget_lock, budget_look, budget_unlock, space_share, watch, watch_begin,
+    budget_lock, budget_look, budget_short, budget_unlock, gpu_short, space_share,
+    watch, watch_begin,
 )
 from ndx.backends._pool.index cimport (
     BUSY, DEAD, UNFILLED, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search,
@@ -42,7 +43,8 @@ from ndx.backends._pool.store cimport (
     quick_give, quick_take, shelf_lock_too, shelf_of, shelf_unlock_too, shelved_bytes,
 )
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
+    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+    SOURCE_FULL, TOO_LARGE, TRY_AGAIN,
 )
 from ndx.backends.source cimport RESERVED, Source
 
@@ -97,6 +99,9 @@ cdef void after_fork() noexcept nogil:
     cdef bint child = ndx_process_id() != process
     budget_unlock(child)
     while pool != NULL:
+        if child:
+            # What other threads were about is never done here.
+            (<Pool>pool).moving = 0
         if child and not (<Pool>pool).source.fork_safe:
             (<Pool>pool).lost = True
             (<Pool>pool).quick_max = 0
@@ -218,6 +223,7 @@ cdef class Pool(PoolStore):
         cdef Grant grant
         cdef PoolBlock *block
         cdef int slot = 0, status
+        cdef uint64_t moved
         cdef bint missed = False, looked = False
         cdef void *event
         if self.lost:
@@ -227,7 +233,9 @@ cdef class Pool(PoolStore):
                     "use it: start it by 'spawn' or 'forkserver', or use the host's")
         status = self.check_size(need)
         if status != ALLOCATED:
-            self.count_refusal()
+            ndx_lock_acquire(&self.lock)
+            status = self.refuse(need, status)
+            ndx_lock_release(&self.lock)
             return status
         while True:
             ndx_lock_acquire(&self.lock)
@@ -250,17 +258,27 @@ cdef class Pool(PoolStore):
                 ndx_lock_release(&self.lock)
                 break
             missed = True
-            if grant.refusal != ALLOCATED:
+            moved = self.moved
+            status = grant.refusal
+            if status == ALLOCATED:
                 ndx_lock_release(&self.lock)
-                if grant.refusal == PROCESS_LIMIT and not looked and budget_look():
-                    looked = True
+                status = self.grow(need, need <= self.small_max, slot)
+                if status == ALLOCATED:
                     continue
-                self.count_refusal()
-                return grant.refusal
+                ndx_lock_acquire(&self.lock)
+            elif status == PROCESS_LIMIT and not looked:
+                ndx_lock_release(&self.lock)
+                looked = True
+                if budget_look():
+                    continue
+                ndx_lock_acquire(&self.lock)
+            if status > ALLOCATED and moved != self.moved:
+                # What another thread has moved meanwhile may do.
+                ndx_lock_release(&self.lock)
+                continue
+            status = self.refuse(need, status)
             ndx_lock_release(&self.lock)
-            status = self.grow(need, need <= self.small_max, slot)
-            if status != ALLOCATED:
-                return status
+            return status
         block = grant.block
         if grant.cut:
             if self.source.host_accessible:
@@ -279,6 +297,7 @@ cdef class Pool(PoolStore):
                 memset(grant.fresh, DEAD_BYTE, grant.fresh_nbytes)
             ndx_lock_acquire(&self.lock)
             self.extra.commits += 1
+            self.end_move()
             self.note_peak()
             self.forget(grant.spare)
             self.cut(block, need, slot)
@@ -349,6 +368,7 @@ cdef class Pool(PoolStore):
         else:
             self.insert_cold(block)
         self.return_bytes(grant.fresh_nbytes)
+        self.end_move()
         ndx_lock_release(&self.lock)
 
     cdef void release(self, PoolBlock *block) noexcept nogil:
@@ -380,9 +400,13 @@ cdef class Pool(PoolStore):
             segment = block.segment
             block.state = BUSY
             self.unlink_segment(segment)
+            self.moving += 1
             ndx_lock_release(&self.lock)
             segment.next = NULL
             self.drop_segments(segment)
+            ndx_lock_acquire(&self.lock)
+            self.end_move()
+            ndx_lock_release(&self.lock)
             return
         if block.events != NULL:
             self.pending += 1
@@ -594,13 +618,45 @@ cdef class Pool(PoolStore):
         grant.block = fresh
         if grant.cut:
             grant.spare = self.take_spare()
+            self.moving += 1
         else:
             self.note_peak()
             self.cut(fresh, need, slot)
         ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
         return True
 
+    cdef int refuse(self, size_t need, int reason) noexcept nogil:
+        """Count a refusal; return its reason, or TRY_AGAIN if the next may be none."""
+        self.extra.refusals += 1
+        return TRY_AGAIN if self.moving and self.idle_may_help(need, reason) else reason
+
     # --- called without the lock -----------------------------------------------------
+
+    cdef size_t missing(self, size_t nbytes, int reason) noexcept nogil:
+        """Return how many bytes must go back before a limit allows `nbytes` more."""
+        cdef size_t wanted
+        if reason == OWN_LIMIT:
+            wanted = ndx_load_size(&self.counters.reserved) + nbytes
+            return wanted - min(wanted, ndx_load_size(&self.limit))
+        if reason == PROCESS_LIMIT:
+            return budget_short(nbytes)
+        return gpu_short(self.source.gpu, nbytes)
+
+    cdef bint idle_may_help(self, size_t need, int reason) noexcept nogil:
+        """Whether to give back the pool's idle memory could lead to another answer.
+
+        A walk through all blocks is worth it only then: a program with a fallback may
+        work beyond a limit, where each request is refused.
+        """
+        cdef size_t idle = self.idle()
+        if reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
+            return self.missing(need, reason) <= idle
+        if reason == SOURCE_FULL:
+            return idle > 0
+        if reason == ARENA_FULL:
+            return self.source.streams
+        # It may have address space without memory, which the system wants as well.
+        return reason == NO_MEMORY
 
     cdef int check_size(self, size_t need) noexcept nogil:
         """Return TOO_LARGE for a rounded size (0: beyond all) that can never be."""
@@ -663,15 +719,11 @@ cdef class Pool(PoolStore):
                 return status
             nbytes = exact
 
-    cdef void count_refusal(self) noexcept nogil:
-        ndx_lock_acquire(&self.lock)
-        self.extra.refusals += 1
-        ndx_lock_release(&self.lock)
-
-    cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil:
+    cdef int begin_growth(self, size_t nbytes) noexcept nogil:
         cdef int status
         ndx_lock_acquire(&self.lock)
         status = self.reserve_bytes(nbytes)
+        self.moving += status == ALLOCATED
         ndx_lock_release(&self.lock)
         return status
 
@@ -680,9 +732,9 @@ cdef class Pool(PoolStore):
         cdef void *cookie = NULL
         cdef int status
         # Counted before it is obtained, so that threads can't pass the limit together.
-        status = self.reserve_bytes_alone(nbytes)
+        status = self.begin_growth(nbytes)
         if status == PROCESS_LIMIT and budget_look():
-            status = self.reserve_bytes_alone(nbytes)
+            status = self.begin_growth(nbytes)
         if status != ALLOCATED:
             return status
         status = self.source.reserve(nbytes, True, &ptr, &cookie)
@@ -693,10 +745,14 @@ cdef class Pool(PoolStore):
             status = self.add_segment(ptr, nbytes, cookie, small, slot, False)
             if status != ALLOCATED:
                 self.source.release(ptr, nbytes, cookie)
-        if status != RESERVED:
-            ndx_lock_acquire(&self.lock)
+        ndx_lock_acquire(&self.lock)
+        if status == RESERVED:
+            self.end_move()
+        else:
+            # Nothing was moved: to look again would find what it found before.
             self.return_bytes(nbytes)
-            ndx_lock_release(&self.lock)
+            self.moving -= 1
+        ndx_lock_release(&self.lock)
         return status
 
 

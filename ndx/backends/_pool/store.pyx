@@ -406,6 +406,10 @@ cdef class PoolStore:
         if self.source.gpu:
             gpu_give(self.source.gpu, nbytes)
 
+    cdef void end_move(self) noexcept nogil:
+        self.moving -= 1
+        self.moved += 1
+
     cdef void forget(self, PoolBlock *block) noexcept nogil:
         cdef Slab *slab = slab_of(block)
         block.next_free = slab.spare

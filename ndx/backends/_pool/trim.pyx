@@ -118,6 +118,7 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
     cdef PoolSegment *next_segment
     cdef PoolSegment *dropped = NULL
     cdef size_t planned = 0, released = 0
+    cdef bint moves
     if pool.lost:
         return 0
     if pool.source.streams:
@@ -163,6 +164,8 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
             pool.unlink_segment(segment)
             segment.next = dropped
             dropped = segment
+    moves = planned > 0
+    pool.moving += moves
     ndx_lock_release(&pool.lock)
     pool.drop_segments(dropped)
     dropped = NULL
@@ -170,11 +173,11 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
         block = chain
         chain = block.next_free
         released += give_back(pool, block)
-    if target:
-        return released
-    # Segments of which nothing is held any more: their address space goes back.
     ndx_lock_acquire(&pool.lock)
-    segment = pool.segments
+    if moves:
+        pool.end_move()
+    # Segments of which nothing is held any more: their address space goes back.
+    segment = NULL if target else pool.segments
     while segment != NULL:
         next_segment = segment.next
         if segment.paged and segment.cold == segment.nbytes:
@@ -185,7 +188,7 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
         segment = next_segment
     ndx_lock_release(&pool.lock)
     pool.drop_segments(dropped)
-    if before == <uint64_t>-1:
+    if target == 0 and before == <uint64_t>-1:
         ndx_lock_acquire(&pool.lock)
         pool.drop_idle_slabs(0)
         ndx_lock_release(&pool.lock)
@@ -303,11 +306,15 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
     if start + page <= first:
         head = split_before(pool, block, first - start)
         ndx_store_size(&pool.extra.rounded, pool.extra.rounded - head.nbytes)
+    pool.moving += 1
     ndx_lock_release(&pool.lock)
     if tail != NULL:
         released += give_back(pool, tail)
     if head != NULL:
         released += give_back(pool, head)
+    ndx_lock_acquire(&pool.lock)
+    pool.end_move()
+    ndx_lock_release(&pool.lock)
     return released
 
 
@@ -342,7 +349,7 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
     cdef PoolBlock *block
     cdef PoolBlock *chain = NULL
     cdef uint64_t done = 0
-    cdef bint safe
+    cdef bint safe, moves
     cdef int slot, nslots
     if not pool.source.streams or pool.lost:
         return
@@ -361,6 +368,8 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
                 chain = block
             block = block.next
         segment = segment.next
+    moves = chain != NULL
+    pool.moving += moves
     ndx_lock_release(&pool.lock)
     for slot in range(1, nslots):
         if wait:
@@ -385,6 +394,10 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
             block.slot = 0
         pool.pending += block.events != NULL
         pool.free_block(block, block.stamp)
+        ndx_lock_release(&pool.lock)
+    if moves:
+        ndx_lock_acquire(&pool.lock)
+        pool.end_move()
         ndx_lock_release(&pool.lock)
 
 
