@@ -26,8 +26,8 @@ from ndx._methods.numpy_function_table cimport (
 from ndx._methods.numpy_layout cimport (
     axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class, is_axis,
     is_contiguous, is_matrix, ones_of, ordered_copy, pickle_of, plain_cast,
-    plain_product, readonly_diagonal, repeats_plainly, resize, reverse_axes,
-    rounded_floats, searched, searches_plainly, sorts_plainly, stays_plain, swap_axes,
+    plain_product, plain_round, readonly_diagonal, repeats_plainly, resize, reverse_axes,
+    searched, searches_plainly, sorts_plainly, stays_plain, swap_axes,
     takes_along, view_of_class,
 )
 
@@ -385,12 +385,11 @@ cdef object dot(Row row, PyObject **given):
     return found if found is NotImplemented else as_number(found)
 
 
-cdef object round_floats(Row row, PyObject **given):
+cdef object round_real(Row row, PyObject **given):
     """`round`: a, decimals, out"""
     if not is_none(given[2]):
         return NotImplemented
-    return rounded_floats(<BaseArray>given[0],
-                          0 if given[1] == NULL else <object>given[1])
+    return plain_round(<BaseArray>given[0], 0 if given[1] == NULL else <object>given[1])
 
 
 # ---- conversions ---------------------------------------------------------------------
@@ -532,7 +531,7 @@ def set_rows(ndx):
     add_alone("conj", "a out", NULL, None, 2)
     add_alone("conjugate", "a out", NULL, None, 2)
     add("dot", "a b out", dot, None, 2)
-    add("round", "a decimals out", round_floats)
+    add("round", "a decimals out", round_real)
 
     add_alone("astype", "a dtype order casting subok copy", astype, None, 2)
     add_alone("byteswap", "a inplace", byteswap, None, 2)

@@ -32,7 +32,7 @@ cdef bint sorts_plainly(BaseArray x, object axis, object kind, object order,
                         object stable) noexcept
 cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy)
 cdef object plain_product(BaseArray x, object other)
-cdef object rounded_floats(BaseArray x, object decimals)
+cdef object plain_round(BaseArray x, object decimals)
 cdef int reshaped(BaseArray x, object shape, Py_ssize_t *out) except -1
 cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape)
 cdef int set_shape(BaseArray x, object shape) except -1

@@ -43,6 +43,7 @@ cdef object MOST_REPEATS = 2**20
 
 cdef Ufunc DIVIDE = find_ufunc("divide")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc POSITIVE = find_ufunc("positive")
 cdef Ufunc RINT = find_ufunc("rint")
 
 
@@ -346,11 +347,16 @@ cdef object plain_product(BaseArray x, object other):
     return NotImplemented if found is None else found
 
 
-cdef object rounded_floats(BaseArray x, object decimals):
-    """Return floats rounded to a few decimals; NotImplemented for the rest."""
+cdef object plain_round(BaseArray x, object decimals):
+    """Return real numbers rounded to a few decimals; NotImplemented for the rest."""
     cdef BaseArray result
-    if kind_of[x.dtype] != KIND_FLOAT or x.block.device or type(decimals) is not int \
-            or not 0 <= decimals <= 8:
+    cdef int kind = kind_of[x.dtype]
+    if x.block.device or type(decimals) is not int or not 0 <= decimals <= 8:
+        return NotImplemented
+    if kind in (KIND_INT, KIND_UINT):
+        # NumPy before 2.3 returns the very operand.
+        return unary(POSITIVE, x, None)
+    if kind != KIND_FLOAT:
         return NotImplemented
     if decimals == 0:
         return unary(RINT, x, None)

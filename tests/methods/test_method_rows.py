@@ -101,3 +101,14 @@ def test_an_output_without_axes_is_refused_in_its_place_too():
     for function in (ndx.numpy.cumsum, ndx.numpy.cumprod, ndx.NDArray.cumsum):
         with pytest.raises(ValueError, match="out has no axes"):
             function(x, -1, None, out)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+@pytest.mark.parametrize("decimals", [0, 2])
+def test_rounded_elements_are_never_the_operands(dtype, decimals):
+    x = ndx.asarray([[1, 2, 3], [4, 5, 6]], dtype=dtype)
+    for operand in (x, x.T, x[:, ::2], x[:0]):
+        found = operand.round(decimals)
+        assert not np.shares_memory(np.asarray(found), np.asarray(operand))
+        assert found.tolist() == operand.tolist()
+        assert found.dtype == operand.dtype
