@@ -36,8 +36,6 @@ from ndx._recording.call_stacks cimport CallStacks
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
-from ndx.backends._pressure import set_largest_makers
-
 
 # ---- The log: events in the order of time, in plain memory ---------------------------
 # Writing to a log runs no Python, so it is allowed while an array dies. A log keeps the
@@ -477,8 +475,8 @@ def recorders():
     return open_recordings()
 
 
-def largest_makers(Backend backend not None):
-    """Return (line, bytes, number) of the makers of most of a backend's live arrays.
+def recorded_makers(Backend backend not None):
+    """Return (line, bytes, number) of the makers of a backend's live memory.
 
     The first of the open recordings tells; there are none without a recording.
     """
@@ -497,15 +495,7 @@ def largest_makers(Backend backend not None):
             line = recorder.lines[stacks[stack][0]]
             before = sums.get(line, (0, 0))
             sums[line] = (before[0] + nbytes, before[1] + count)
-    found = [(line, *sums[line]) for line in sums]
-    return sorted(found, key=bytes_of, reverse=True)[:8]
-
-
-def bytes_of(maker):
-    return maker[1]
-
-
-set_largest_makers(largest_makers)
+    return [(line, *sums[line]) for line in sums]
 
 
 cdef object slot_of(Arena arena):

@@ -299,4 +299,4 @@ def _makers(backend):
         f"  {count:>6} arrays, {format_size(nbytes):>10}: {line}"
         for line, nbytes, count in makers
     ]
-    return "\n".join(["\nMost of it was made, as far as recorded, by:", *lines])
+    return "\n".join(["\nMost of it was made, as far as known, by:", *lines])

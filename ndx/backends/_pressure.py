@@ -76,7 +76,7 @@ def _nothing(*_):
 
 
 # Of rooms above this one: what lists the arenas of workspaces, and the makers of live
-# arrays while a recording runs.
+# arrays.
 _held_arenas = _largest_makers = _nothing
 _evictor = oom_report = None
 
@@ -245,7 +245,7 @@ def set_held_arenas(function):
 
 
 def set_largest_makers(function):
-    """Set the function that returns the recorded makers of a backend's live arrays."""
+    """Set the function that returns the known makers of a backend's live arrays."""
     global _largest_makers
     _largest_makers = function
 
@@ -253,7 +253,7 @@ def set_largest_makers(function):
 def largest_makers(backend):
     """Return (line, bytes, number) of those that made most of a backend's arrays.
 
-    None are known where no recording runs.
+    None are known where no recording runs, and nothing was tracked.
     """
     return _largest_makers(backend)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import heapq
 import math
 import operator
 import os
@@ -14,7 +15,8 @@ from ndx._files.replace import written_whole
 from ndx._lib.options import at_least
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
-from ndx._recording.tracking import stack_of, track_stacks
+from ndx._recording.recorder import recorded_makers
+from ndx._recording.tracking import any_tracked, stack_of, track_stacks
 from ndx.backends import _pressure, get
 from ndx.memory._page import live_page
 
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Live", "LiveMemory", "live", "track"]
 
-# Lines of a table, unless more are asked for.
+# Lines of a table, unless more are asked for; and lines of makers in an error.
 _SHOWN = 20
+_MAKERS = 8
 _COLUMNS = ("nbytes", "arrays", "shape", "dtype", "backend", "workspace", "place",
             "age", "line")  # fmt: skip
 
@@ -422,6 +425,24 @@ def _told(ranges, arrays):
     return told, [each for each in arrays if each not in named]
 
 
+def _largest_makers(backend):
+    """Return (line, bytes, number) of those that made most of a backend's memory.
+
+    They are known while a recording runs, and of arrays made after `track`.
+    """
+    found = recorded_makers(backend)
+    if not found and any_tracked():
+        found = [
+            (line, _all_bytes(part), sum(each.arrays for each in part))
+            for line, part in live(backend).by("line").items()
+            if line is not None
+        ]
+    return heapq.nlargest(_MAKERS, found, key=operator.itemgetter(1))
+
+
+_pressure.set_largest_makers(_largest_makers)
+
+
 def track(stacks: bool | int = True) -> None:
     """Note from now on which lines of the program make arrays, for `live`.
 
@@ -432,8 +453,9 @@ def track(stacks: bool | int = True) -> None:
 
     Notes
     -----
-    It costs less than a microsecond for each array. The environment variable
-    ``NDX_TRACK`` sets the number of lines from the start.
+    It costs less than a microsecond for each array. The lines are in the text of an
+    `OutOfMemoryError`, too. The environment variable ``NDX_TRACK`` sets the number of
+    lines from the start.
 
     Raises
     ------

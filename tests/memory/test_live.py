@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -307,6 +308,24 @@ def test_lines_of_makers(backend):
     assert sorted(stack[0] for stack in makers) == ["make", "test_lines_of_makers"]
     assert len(found[(2,)]) == 2
     del before, x, y, view, small, later
+
+
+def test_an_error_names_the_lines_that_made_most():
+    with ndx.use("host", limit="1MiB"):
+        memory.track()
+        try:
+            x = [make(40_000), make(40_000)]
+        finally:
+            memory.track(False)
+        with pytest.raises(ndx.OutOfMemoryError) as caught:
+            make(90_000)
+        del x
+        with pytest.raises(ndx.OutOfMemoryError) as later:
+            make(10_000_000)
+    assert re.search(
+        r"2 arrays, +625 KiB: \S*test_live.py:\d+ in make", str(caught.value)
+    )
+    assert "in make" not in str(later.value)
 
 
 @pytest.mark.parametrize("stacks", [-1, "all", 1.5])
