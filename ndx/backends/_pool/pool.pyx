@@ -297,7 +297,7 @@ cdef class Pool(PoolStore):
                 memset(grant.fresh, DEAD_BYTE, grant.fresh_nbytes)
             ndx_lock_acquire(&self.lock)
             self.extra.commits += 1
-            self.end_move()
+            self.end_move(True)
             self.note_peak()
             self.forget(grant.spare)
             self.cut(block, need, slot)
@@ -368,7 +368,7 @@ cdef class Pool(PoolStore):
         else:
             self.insert_cold(block)
         self.return_bytes(grant.fresh_nbytes)
-        self.end_move()
+        self.end_move(True)
         ndx_lock_release(&self.lock)
 
     cdef void release(self, PoolBlock *block) noexcept nogil:
@@ -405,7 +405,7 @@ cdef class Pool(PoolStore):
             segment.next = NULL
             self.drop_segments(segment)
             ndx_lock_acquire(&self.lock)
-            self.end_move()
+            self.end_move(True)
             ndx_lock_release(&self.lock)
             return
         if block.events != NULL:
@@ -746,12 +746,10 @@ cdef class Pool(PoolStore):
             if status != ALLOCATED:
                 self.source.release(ptr, nbytes, cookie)
         ndx_lock_acquire(&self.lock)
-        if status == RESERVED:
-            self.end_move()
-        else:
-            # Nothing was moved: to look again would find what it found before.
+        if status != RESERVED:
             self.return_bytes(nbytes)
-            self.moving -= 1
+        # If nothing was moved, to look again would find what it found before.
+        self.end_move(status == RESERVED)
         ndx_lock_release(&self.lock)
         return status
 

@@ -135,8 +135,8 @@ cdef class PoolStore:
     cdef int nslots
     cdef size_t pending          # free blocks with events
     # Threads that move memory between the pool and its source, or blocks within the
-    # pool: for as long, memory is held which is neither in use nor found. And how many
-    # were done with it.
+    # pool: for as long, memory is held that is neither in use nor found. And how often
+    # such a move was done.
     cdef size_t moving
     cdef uint64_t moved
     cdef PoolSegment *segments
@@ -163,7 +163,7 @@ cdef class PoolStore:
     cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil
     cdef void note_peak(self) noexcept nogil
     cdef void return_bytes(self, size_t nbytes) noexcept nogil
-    cdef void end_move(self) noexcept nogil
+    cdef void end_move(self, bint moved) noexcept nogil
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil
     cdef PoolBlock *slot_search(self, int slot, int small, size_t need) noexcept nogil
     cdef PoolBlock *best_joint(self, size_t need, int small, int slot) noexcept nogil

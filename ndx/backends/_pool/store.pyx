@@ -406,9 +406,10 @@ cdef class PoolStore:
         if self.source.gpu:
             gpu_give(self.source.gpu, nbytes)
 
-    cdef void end_move(self) noexcept nogil:
-        self.moving -= 1
-        self.moved += 1
+    cdef void end_move(self, bint moved) noexcept nogil:
+        # In a forked child none is counted: what its thread was about may end there.
+        self.moving -= self.moving > 0
+        self.moved += moved
 
     cdef void forget(self, PoolBlock *block) noexcept nogil:
         cdef Slab *slab = slab_of(block)

@@ -175,7 +175,7 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
         released += give_back(pool, block)
     ndx_lock_acquire(&pool.lock)
     if moves:
-        pool.end_move()
+        pool.end_move(True)
     # Segments of which nothing is held any more: their address space goes back.
     segment = NULL if target else pool.segments
     while segment != NULL:
@@ -313,7 +313,7 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
     if head != NULL:
         released += give_back(pool, head)
     ndx_lock_acquire(&pool.lock)
-    pool.end_move()
+    pool.end_move(True)
     ndx_lock_release(&pool.lock)
     return released
 
@@ -397,7 +397,7 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
         ndx_lock_release(&pool.lock)
     if moves:
         ndx_lock_acquire(&pool.lock)
-        pool.end_move()
+        pool.end_move(True)
         ndx_lock_release(&pool.lock)
 
 
