@@ -38,8 +38,8 @@ cdef int open_unnamed(const char *directory, int *fd) noexcept nogil
 cdef int file_reserve(int fd, int64_t offset, size_t nbytes) noexcept nogil
 cdef int file_punch(int fd, int64_t offset, size_t nbytes) noexcept nogil
 cdef int file_zero(int fd, int64_t offset, size_t nbytes) noexcept nogil
-cdef int map_file(int fd, int64_t offset, size_t nbytes, bint writable, bint shared,
-                  bint own_copy_in_child, char **out) noexcept nogil
+cdef int map_file(int fd, int64_t offset, size_t nbytes, size_t step, bint writable,
+                  bint shared, bint own_copy_in_child, char **out) noexcept nogil
 cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept nogil
 cdef void unmap_file(char *ptr, size_t nbytes) noexcept nogil
 cdef void unlock_file(int fd) noexcept nogil

@@ -39,8 +39,8 @@ cdef extern from "ndx/_files/mappings.h" nogil:
     int ndx_file_reserve(int fd, int64_t offset, size_t nbytes)
     int ndx_file_punch(int fd, int64_t offset, size_t nbytes)
     int ndx_file_zero(int fd, int64_t offset, size_t nbytes)
-    int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
-                     void **out)
+    int ndx_map_file(int fd, int64_t offset, size_t nbytes, size_t step, int writable,
+                     int shared, void **out)
     void ndx_unmap(void *ptr, size_t nbytes)
     int ndx_sync(void *ptr, size_t nbytes, int fd)
     int ndx_remap_private(void *ptr, size_t nbytes, int fd)
@@ -75,15 +75,16 @@ cdef int file_zero(int fd, int64_t offset, size_t nbytes) noexcept nogil:
     return ndx_file_zero(fd, offset, nbytes)
 
 
-cdef int map_file(int fd, int64_t offset, size_t nbytes, bint writable, bint shared,
-                  bint own_copy_in_child, char **out) noexcept nogil:
+cdef int map_file(int fd, int64_t offset, size_t nbytes, size_t step, bint writable,
+                  bint shared, bint own_copy_in_child, char **out) noexcept nogil:
     """Map a range of a file; `offset` is a multiple of the page size.
 
-    The file must stay open while it is mapped. A forked child shares the mapping or,
+    The address is a multiple of `step`, a power of two. The file must stay open while it is mapped. A forked child shares the mapping or,
     with `own_copy_in_child`, has a private copy.
     """
     cdef void *ptr = NULL
-    cdef int status = ndx_map_file(fd, offset, nbytes, writable, shared, &ptr)
+    cdef int status = ndx_map_file(
+        fd, offset, nbytes, step, writable, shared, &ptr)
     if status == 0:
         status = ndx_range_add(ptr, nbytes, fd, offset, shared, own_copy_in_child)
         if status != 0:
@@ -262,8 +263,8 @@ cdef class MappedFile:
         cdef char *ptr = NULL
         cdef int status
         with nogil:
-            status = map_file(self.fd, 0, nbytes, writable, shared, own_copy_in_child,
-                              &ptr)
+            status = map_file(self.fd, 0, nbytes, 1, writable, shared,
+                              own_copy_in_child, &ptr)
         if status:
             raise OSError(status, f"{os.strerror(status)}: {nbytes} bytes of it can't "
                           "be mapped", self.path)

@@ -530,11 +530,32 @@ int ndx_file_zero(int fd, int64_t offset, size_t nbytes) {
 #endif
 }
 
-int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
-                 void **out) {
+/* Return unused address space of whole pages at a multiple of `step`, or MAP_FAILED. It is
+ * nobody's memory, also where the system promises none that it has not. */
+static void *space_at(size_t nbytes, size_t step) {
+    char *ptr = (char *)mmap(NULL, nbytes + step, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t before;
+    if (ptr == MAP_FAILED) { return MAP_FAILED; }
+    before = (size_t)(-(uintptr_t)ptr & (step - 1));
+    if (before) { munmap(ptr, before); }
+    munmap(ptr + before + nbytes, step - before);
+    return ptr + before;
+}
+
+int ndx_map_file(int fd, int64_t offset, size_t nbytes, size_t step, int writable,
+                 int shared, void **out) {
     int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;
-    void *ptr = mmap(NULL, nbytes, PROT_READ | (writable ? PROT_WRITE : 0), flags, fd,
-                     (off_t)offset);
+    int access = PROT_READ | (writable ? PROT_WRITE : 0);
+    void *ptr = mmap(NULL, nbytes, access, flags, fd, (off_t)offset);
+    if (ptr != MAP_FAILED && ((uintptr_t)ptr & (step - 1)) != 0) {
+        munmap(ptr, nbytes);
+        ptr = space_at(nbytes, step);
+        if (ptr != MAP_FAILED) {
+            /* If this fails, the address may be another thread's by now. */
+            ptr = mmap(ptr, nbytes, access, flags | MAP_FIXED, fd, (off_t)offset);
+        }
+    }
     if (ptr == MAP_FAILED) { return errno; }
     *out = ptr;
     return 0;
@@ -592,8 +613,8 @@ int ndx_open_unnamed(const char *directory, int *fd) { return ENOSYS; }
 int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
 int ndx_file_punch(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
 int ndx_file_zero(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
-int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
-                 void **out) { return ENOSYS; }
+int ndx_map_file(int fd, int64_t offset, size_t nbytes, size_t step, int writable,
+                 int shared, void **out) { return ENOSYS; }
 void ndx_unmap(void *ptr, size_t nbytes) {}
 int ndx_sync(void *ptr, size_t nbytes, int fd) { return ENOSYS; }
 int ndx_remap_private(void *ptr, size_t nbytes, int fd) { return ENOSYS; }

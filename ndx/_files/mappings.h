@@ -61,8 +61,10 @@ int ndx_file_punch(int fd, int64_t offset, size_t nbytes);
 
 /* Let a range read as zeros, without writing them; its disk space stays reserved. */
 int ndx_file_zero(int fd, int64_t offset, size_t nbytes);
-int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
-                 void **out);
+/* Map whole pages of a file at a multiple of `step`, a power of two: file systems that
+ * know huge pages have them at 2 MiB, others at any page. */
+int ndx_map_file(int fd, int64_t offset, size_t nbytes, size_t step, int writable,
+                 int shared, void **out);
 void ndx_unmap(void *ptr, size_t nbytes);
 /* Wait until all writes to a shared mapping are on disk. */
 int ndx_sync(void *ptr, size_t nbytes, int fd);

@@ -96,7 +96,8 @@ cdef class FileSource(Source):
         if whole:
             status = file_reserve(fd, 0, nbytes)
         if status == 0:
-            status = map_file(fd, 0, nbytes, True, True, True, <char **>ptr)
+            status = map_file(
+                fd, 0, nbytes, self.granularity, True, True, True, <char **>ptr)
         if status != 0:
             close_file(fd)
             return refuse(self, status)

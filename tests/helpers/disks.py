@@ -15,6 +15,7 @@ SHIM = r"""
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -53,6 +54,22 @@ int posix_fallocate(int fd, off_t offset, off_t nbytes) {
 }
 int posix_fallocate64(int fd, off_t offset, off_t nbytes) {
     return posix_fallocate(fd, offset, nbytes);
+}
+/* Large files as on file systems that know no huge pages: one page beyond a multiple. */
+void *mmap(void *ptr, size_t nbytes, int access, int flags, int fd, off_t offset) {
+    enum { MULTIPLE = 1 << 21, PAGE = 4096 };
+    void *(*real)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
+    if (ptr == NULL && fd >= 0 && nbytes >= MULTIPLE && fails("alignment of mmap")) {
+        char *space = real(NULL, nbytes + 2 * MULTIPLE, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (space == MAP_FAILED) { return MAP_FAILED; }
+        ptr = space + (-(size_t)space & (MULTIPLE - 1)) + PAGE;
+        flags |= MAP_FIXED;
+    }
+    return real(ptr, nbytes, access, flags, fd, offset);
+}
+void *mmap64(void *ptr, size_t nbytes, int access, int flags, int fd, off_t offset) {
+    return mmap(ptr, nbytes, access, flags, fd, offset);
 }
 """
 
