@@ -79,8 +79,9 @@ cdef int map_file(int fd, int64_t offset, size_t nbytes, size_t step, bint writa
                   bint shared, bint own_copy_in_child, char **out) noexcept nogil:
     """Map a range of a file; `offset` is a multiple of the page size.
 
-    The address is a multiple of `step`, a power of two. The file must stay open while it is mapped. A forked child shares the mapping or,
-    with `own_copy_in_child`, has a private copy.
+    The address is a multiple of `step`, a power of two. The file must stay open while
+    it is mapped. A forked child shares the mapping or, with `own_copy_in_child`, has a
+    private copy.
     """
     cdef void *ptr = NULL
     cdef int status = ndx_map_file(

@@ -26,8 +26,8 @@ from ndx._methods.numpy_function_table cimport (
 from ndx._methods.numpy_layout cimport (
     axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class, is_axis,
     is_contiguous, is_matrix, ones_of, ordered_copy, pickle_of, plain_cast,
-    plain_product, plain_round, readonly_diagonal, repeats_plainly, resize, reverse_axes,
-    searched, searches_plainly, sorts_plainly, stays_plain, swap_axes,
+    plain_product, plain_round, readonly_diagonal, repeats_plainly, resize,
+    reverse_axes, searched, searches_plainly, sorts_plainly, stays_plain, swap_axes,
     takes_along, view_of_class,
 )
 

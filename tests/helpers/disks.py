@@ -55,7 +55,7 @@ int posix_fallocate(int fd, off_t offset, off_t nbytes) {
 int posix_fallocate64(int fd, off_t offset, off_t nbytes) {
     return posix_fallocate(fd, offset, nbytes);
 }
-/* Large files as on file systems that know no huge pages: one page beyond a multiple. */
+/* Large files as where huge pages are not known: one page beyond a multiple. */
 void *mmap(void *ptr, size_t nbytes, int access, int flags, int fd, off_t offset) {
     enum { MULTIPLE = 1 << 21, PAGE = 4096 };
     void *(*real)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
