@@ -510,7 +510,7 @@ import os, resource, ndx
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
 try:
-    ndx.backends.get("mmap")
+    ndx.backends.get("mmap", directory=os.getcwd())
 except OSError as error:
     assert error.errno == 24, error
     assert "ulimit -n" in str(error), error
