@@ -19,7 +19,7 @@ from ndx._lib.dtypes cimport dtype_object
 from ndx._lib.free_threading cimport NDX_SHARDS, ndx_get_address
 from ndx._lib.layout cimport shape_tuple
 
-__all__ = ["births", "living"]
+__all__ = ["births", "known_makers", "living"]
 
 cdef extern from *:
     """
@@ -271,22 +271,9 @@ def living():
     cdef Copy copy
     cdef Seen *seen
     cdef size_t i
-    cdef int shard
-    cdef bint complete = True
-    cdef int64_t now = ndx_nanoseconds()
     cdef list found = []
-    missed = 0
-    copy.seen = NULL
-    copy.shapes = NULL
-    copy.count = copy.room = copy.dims = copy.dims_room = 0
-    for shard in range(NDX_SHARDS):
-        lock(&tables[shard])
-        complete = complete and copy_table(shard, now, &copy)
-        missed += tables[shard].missed
-        unlock(&tables[shard])
+    missed = copy_living(&copy)
     try:
-        if not complete:
-            raise MemoryError("no memory to list the arrays that are alive")
         for i in range(copy.count):
             seen = &copy.seen[i]
             found.append((
@@ -294,11 +281,87 @@ def living():
                 shape_tuple(seen.ndim, copy.shapes + seen.shape),
                 dtype_object(seen.dtype).name, *described(seen)))
     finally:
-        for i in range(copy.count):
-            block_decref(copy.seen[i].block)
-        PyMem_RawFree(copy.seen)
-        PyMem_RawFree(copy.shapes)
+        drop_copy(&copy)
     return found, missed
+
+
+def known_makers(counts):
+    """Return what made arrays in memory of some backends: {number: (bytes, arrays)}.
+
+    ``counts(backend)`` tells whether a backend is one of these. Memory that arrays
+    share is that of the oldest. This is for errors: it takes little time, with many
+    arrays, too.
+    """
+    cdef Copy copy
+    cdef Seen *seen
+    cdef size_t i, nbytes = 0
+    cdef PyObject *backend
+    cdef dict oldest = {}, wanted = {}, found = {}
+    copy_living(&copy)
+    try:
+        for i in range(copy.count):
+            seen = &copy.seen[i]
+            backend = backend_of(seen, &nbytes)
+            if backend == NULL:
+                continue
+            key = <size_t>backend
+            if key not in wanted:
+                wanted[key] = counts(<object>backend)
+            Py_XDECREF(backend)
+            if not wanted[key]:
+                continue
+            key = seen.identity if seen.in_object else <size_t>seen.block
+            before = oldest.get(key)
+            if before is None or seen.born < before[0]:
+                oldest[key] = seen.born, seen.maker, nbytes
+    finally:
+        drop_copy(&copy)
+    for _, maker, size in oldest.values():
+        before = found.get(maker, (0, 0))
+        found[maker] = before[0] + size, before[1] + 1
+    return found
+
+
+cdef object copy_living(Copy *copy):
+    """Copy all tables; return how many arrays are in none."""
+    cdef int shard
+    cdef bint complete = True
+    cdef int64_t now = ndx_nanoseconds()
+    missed = 0
+    copy.seen = NULL
+    copy.shapes = NULL
+    copy.count = copy.room = copy.dims = copy.dims_room = 0
+    for shard in range(NDX_SHARDS):
+        lock(&tables[shard])
+        complete = complete and copy_table(shard, now, copy)
+        missed += tables[shard].missed
+        unlock(&tables[shard])
+    if not complete:
+        drop_copy(copy)
+        raise MemoryError("no memory to list the arrays that are alive")
+    return missed
+
+
+cdef void drop_copy(Copy *copy) noexcept:
+    cdef size_t i
+    for i in range(copy.count):
+        block_decref(copy.seen[i].block)
+    PyMem_RawFree(copy.seen)
+    PyMem_RawFree(copy.shapes)
+
+
+cdef PyObject *backend_of(const Seen *seen, size_t *nbytes) noexcept:
+    """Return a reference to the backend that counts memory, and the bytes, or NULL."""
+    cdef PyObject *backend
+    block_lock(seen.block)
+    backend = seen.block.backend
+    nbytes[0] = seen.nbytes
+    if backend != NULL and not seen.in_object:
+        # What the backend was asked for.
+        nbytes[0] += seen.block.beyond
+    Py_XINCREF(backend)
+    block_unlock(seen.block)
+    return backend
 
 
 cdef tuple described(const Seen *seen):
@@ -308,13 +371,10 @@ cdef tuple described(const Seen *seen):
     cdef PyObject *clock
     cdef PyObject *owner
     cdef bint is_read, usable = block_is_usable(block)
-    cdef size_t nbytes = seen.nbytes
+    cdef size_t nbytes = 0
+    backend = backend_of(seen, &nbytes)
     block_lock(block)
-    backend, clock, owner = block.backend, block.clock, block.memory_owner
-    if backend != NULL and not seen.in_object:
-        # What the backend was asked for.
-        nbytes += block.beyond
-    Py_XINCREF(backend)
+    clock, owner = block.clock, block.memory_owner
     Py_XINCREF(clock)
     Py_XINCREF(owner)
     is_read = block.exports != NULL

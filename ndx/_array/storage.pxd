@@ -57,6 +57,8 @@ ctypedef PyObject *(*NumberMaker)(int dtype, PyObject *args,
 ctypedef PyObject *(*NumberAttribute)(PyObject *number, PyObject *name) except NULL
 
 cdef int set_array_type(type cls, const char *name) except -1
+cdef void enter_living(PyObject *self) noexcept
+cdef void leave_living(PyObject *self) noexcept
 cdef tuple make_number_types(NumberHash hash, NumberMaker make,
                              NumberAttribute attribute, const int *reporting)
 ctypedef void (*Announce)(BaseArray x) noexcept

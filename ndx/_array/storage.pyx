@@ -245,6 +245,17 @@ cdef class BaseArray:
         raise TypeError("make an array by ndx.asarray, ndx.zeros, ndx.empty, ...")
 
 
+cdef void leave_living(PyObject *self) noexcept:
+    """Take an array out of the table that other threads may read at any time."""
+    ndx_living_remove(&(<BaseArray>self).place,
+                      <char *>&(<BaseArray>self).place - <char *>self)
+    (<BaseArray>self).place = 0
+
+
+cdef void enter_living(PyObject *self) noexcept:
+    ndx_living_add(self, &(<BaseArray>self).place)
+
+
 cdef void array_dealloc(PyObject *self) noexcept:
     """Release the block, the export and the owner of an array.
 
@@ -253,8 +264,7 @@ cdef void array_dealloc(PyObject *self) noexcept:
     otherwise take a reference to it, and free it a second time.
     """
     cdef PyObject *base = <PyObject *>(<BaseArray>self).base
-    ndx_living_remove(&(<BaseArray>self).place,
-                      <char *>&(<BaseArray>self).place - <char *>self)
+    leave_living(self)
     if base != NULL:
         PyObject_GC_UnTrack(self)
     if NDX_WEAKREFS(<BaseArray>self) != NULL:
@@ -304,7 +314,7 @@ cdef BaseArray bare_array(int ndim):
             raise MemoryError("no memory for the shape of an array")
     x.strides = x.shape + ndim
     x.maker = ndx_maker()
-    ndx_living_add(<void *>x, &x.place)
+    enter_living(<PyObject *>x)
     return x
 
 

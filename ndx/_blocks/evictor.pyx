@@ -105,6 +105,14 @@ cdef class Evictor(BlockParent):
                 "returned_count": returned_count,
                 "returned_bytes": returned_bytes}
 
+    def bytes_that_may_leave(self):
+        """Return the bytes of blocks that no operation uses now."""
+        cdef size_t found
+        ndx_stripe_lock(NDX_QUEUES)
+        found = self.bytes_at_home(<size_t>-1, False)
+        ndx_stripe_unlock(NDX_QUEUES)
+        return found
+
     def make_room(self, size_t nbytes):
         """Let blocks of so many bytes leave; return the bytes: 0 if fewer could."""
         cdef bint enough

@@ -1,8 +1,5 @@
 """The scopes that are not workspaces: `ndx.use` and `ndx.no_workspace`."""
 
-import functools
-import inspect
-
 from ndx._context.context cimport (
     Context, Entry, PlainNumpy, Scope, check_numpy, plain_numpy,
 )
@@ -14,6 +11,7 @@ from ndx._lib.unraisable cimport is_of_allocator
 from ndx.backends.base cimport Backend
 
 from ndx import backends
+from ndx._lib.decorating import decorated
 
 __all__ = ["explain_error", "no_workspace", "use"]
 
@@ -95,7 +93,7 @@ class use(Scope):
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
         backend, numpy = self.backend, self.numpy
-        return wrapped(function, lambda: use(backend, numpy=numpy))
+        return decorated(function, lambda: use(backend, numpy=numpy), "ndx.use")
 
 
 cdef int enter_use(Context context, object numpy) except -1:
@@ -191,19 +189,4 @@ class no_workspace(Scope):
         leave_scope(<Scope?>self, kind)
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
-        return wrapped(function, no_workspace)
-
-
-cdef object wrapped(object function, object scope):
-    """Return a function (or coroutine function) whose calls run in a new scope."""
-    if inspect.iscoroutinefunction(function):
-        @functools.wraps(function)
-        async def wrapper(*args, **kwargs):
-            with scope():
-                return await function(*args, **kwargs)
-    else:
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            with scope():
-                return function(*args, **kwargs)
-    return wrapper
+        return decorated(function, no_workspace, "ndx.no_workspace")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import TYPE_CHECKING, Any
+
+from ndx._lib.locks import module_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +89,7 @@ class DeviceKind:
 # A block carries the number of its device: that of "kind:n" is the kind's first + n.
 KINDS: list[DeviceKind] = []
 _known = {0: CPU}
-_lock = threading.Lock()  # while a kind gets its numbers
+_lock = module_lock()  # while a kind gets its numbers
 
 
 def find_kind(device: str) -> DeviceKind | None:
@@ -128,16 +128,6 @@ def kind_named(name: str) -> DeviceKind:
                 kind = DeviceKind(name, len(KINDS))
                 KINDS.append(kind)
     return kind
-
-
-def _renew_lock() -> None:
-    """Make a new lock in a forked child: the parent's threads may hold the old one."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def kind_at(number: int) -> DeviceKind:

@@ -12,9 +12,9 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, as_number, holds_number, is_array,
-    new_view, own_block, require_live, require_usable, require_writeable, same_view,
-    set_layout, strided,
+    INLINE_DIMS, BaseArray, as_number, enter_living, holds_number, is_array,
+    leave_living, new_view, own_block, require_live, require_usable, require_writeable,
+    same_view, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
 from ndx._compute.copies cimport cast, cast_ordered
@@ -435,6 +435,7 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead,
         dims = <Py_ssize_t *>calloc(2 * other.ndim, sizeof(Py_ssize_t))
         if dims == NULL:
             raise MemoryError("no memory for the shape of an array")
+    leave_living(<PyObject *>x)
     if x.shape != x.dims:
         free(x.shape)
     x.ndim = other.ndim
@@ -449,6 +450,7 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead,
     x.f_contiguous = other.f_contiguous
     block_incref(block)
     block, x.block = x.block, block
+    enter_living(<PyObject *>x)
     block_decref(block)
     return 0
 

@@ -6,13 +6,12 @@ between the steps. What it can't compute raises an error; NumPy's own function t
 computes, or raises its error.
 """
 
-import os
 import sys
-import threading
 import types
 
 import numpy as np
 
+from ndx._lib.locks import module_lock
 from ndx._lib.numpy_private import part
 
 __all__ = ["composite", "is_of_steps"]
@@ -26,17 +25,7 @@ _CAN_REBIND = part("code") is not None
 _globals = {}
 _ours = {}
 # Held while they are filled: nobody else may see a part of them.
-_lock = threading.RLock()
-
-
-def _renew_lock():
-    """Make a new lock in a forked child: the parent's threads may hold the old one."""
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+_lock = module_lock()
 
 
 def composite(function):

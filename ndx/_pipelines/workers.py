@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import ndx
 from ndx._lib.background import BackgroundThread
+from ndx._lib.locks import module_lock
 from ndx._lib.weak import members
 
 __all__ = [
@@ -67,8 +68,7 @@ def without_stop_iteration(error: BaseException) -> BaseException:
 # ---- Shares of the cores -------------------------------------------------------------
 
 
-# Reentrant: a finalizer that the collector runs here may release a share.
-_lock = threading.RLock()
+_lock = module_lock()
 _shares: dict[object, tuple[int, int | None]] = {}
 
 
@@ -117,9 +117,7 @@ def release_cores(token: object) -> None:
 
 
 def _forget() -> None:
-    """Forget, in a forked child, the workers of the parent, and whose lock it is."""
-    global _lock
-    _lock = threading.RLock()
+    """Forget, in a forked child, the workers of the parent."""
     if _shares:
         _shares.clear()
         _apply()

@@ -5,6 +5,7 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int32_t
 
 import os
+import weakref
 
 from ndx._lib.call_site import begins_process, is_ours, shown
 
@@ -57,7 +58,7 @@ cdef class CallStacks:
     """Tables of lines and of stacks, each with a number."""
 
     def __cinit__(self):
-        self.lines, self.stacks, self.codes, self.numbers = [], [], [], {}
+        self.lines, self.stacks, self.codes, self.numbers = [], [], {}, {}
 
     cdef int32_t add(self, object key, list table, object entry) except -2:
         """Return the number of a new entry, unless another thread has just added it."""
@@ -103,11 +104,13 @@ cdef class CallStacks:
 
     cdef object line_number(self, PyObject *code, int instruction):
         """Return the number of a line; or `OURS` or `BEGIN`, for lines without one."""
-        key = (<size_t>code, instruction)
-        number = self.numbers.get(key)
+        cdef object address = <size_t>code
+        cdef tuple known = self.codes.get(address)
+        if known is None:
+            known = self.known_code(address, <object>code)
+        number = (<dict>known[1]).get(instruction)
         if number is not None:
             return number
-        self.codes.append(<object>code)
         file = (<object>code).co_filename
         if is_ours(file):
             number = BEGIN if begins_process(<object>code) else OURS
@@ -117,5 +120,14 @@ cdef class CallStacks:
             number = self.numbers.get(text)
             if number is None:
                 number = self.add(text, self.lines, text)
-        self.numbers[key] = number
+        (<dict>known[1])[instruction] = number
         return number
+
+    cdef tuple known_code(self, object address, object code):
+        """Return the entry of a code object, which goes when that does."""
+        cdef object codes = self.codes
+
+        def forget(reference):
+            codes.pop(address, None)
+
+        return codes.setdefault(address, (weakref.ref(code, forget), {}))

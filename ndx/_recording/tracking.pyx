@@ -6,7 +6,7 @@ from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_asid
 from ndx._lib.unraisable cimport raise_later
 from ndx._recording.call_stacks cimport CallStacks
 
-__all__ = ["any_tracked", "stack_of", "track_stacks"]
+__all__ = ["is_tracking", "stack_of", "track_stacks"]
 
 cdef enum:
     MOST_STACKS = 1 << 20        # different ones; what comes later has no maker
@@ -40,9 +40,9 @@ def track_stacks(Py_ssize_t depth):
         set_makers(NULL, stack_of)
 
 
-def any_tracked():
-    """Return whether the makers of some arrays were noted, maybe dead ones."""
-    return len(makers.stacks) > 0
+def is_tracking():
+    """Return whether what makes arrays is noted now."""
+    return makers.depth > 0
 
 
 def stack_of(unsigned int number):

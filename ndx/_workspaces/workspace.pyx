@@ -42,7 +42,7 @@ from ndx._lib.sizes import format_size, parse_size
 from ndx._lib.text import preformatted
 from ndx._lib.trees import leaves
 from ndx._lib.weak import members
-from ndx._workspaces.decorating import decorated
+from ndx._lib.decorating import decorated
 from ndx._workspaces.listing import table_of
 from ndx._workspaces.owners import all_workspaces, named_workspaces
 from ndx.backends._pressure import HeldArena, innermost, set_held_arenas
@@ -472,7 +472,7 @@ cdef class Workspace(Member):
         TypeError
             If it is no such function.
         """
-        return decorated(function, lambda: self.own(), rescued)
+        return decorated(function, lambda: self.own(), "ndx.workspace", rescued)
 
     cdef Workspace own(self):
         """Return this workspace; in another thread, the one of its name there."""

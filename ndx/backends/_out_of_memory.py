@@ -19,6 +19,7 @@ from ndx.backends._pressure import (
     innermost,
     is_adaptor,
     largest_makers,
+    may_have_room,
 )
 
 __all__ = ["error"]
@@ -68,12 +69,8 @@ def error(nbytes, refusals):
     )
     for other, *why in refusals[1:]:
         text += f"Nor can {other.name!r}: {_explain(other, nbytes, *why)[0]}. "
-    if getattr(backend, "options", None) and backend.options.evict is not None:
-        text += (
-            f"No more arrays could leave for {backend.options.evict.name!r} (evict=): "
-            "that is full, or what is left is in use, read by a NumPy view, in a "
-            "workspace, or below 64 KiB. "
-        )
+    if getattr(backend, "options", None) and backend.options.evict and reason != "size":
+        text += _of_eviction(backend, nbytes)
     text += (
         f"To go on, {advice}.{_table(backend, stats['allocated_count'])}"
         f"{_arenas(arenas)}{_makers(backend)}"
@@ -95,10 +92,30 @@ def error(nbytes, refusals):
     return made
 
 
+def _of_eviction(backend, nbytes):
+    """Return why no more arrays have left."""
+    place = backend.options.evict
+    left = backend._evictable_nbytes()
+    if not left:
+        return (
+            f"No array could leave for {place.name!r} (evict=): what is left is in "
+            "use, read by a NumPy view, in a workspace, or below 64 KiB. "
+        )
+    text = f"Arrays of {format_size(left)} did not leave for {place.name!r} (evict=): "
+    if not may_have_room(place, min(left, nbytes)):
+        return f"{text}it has no room either; raise its limit. "
+    return (
+        f"{text}they are in use or read by a NumPy view, they would not be enough, or "
+        "it can't take them. "
+    )
+
+
 def _explain(backend, nbytes, reason, raised):
     """Return why a backend refused, and what may be done about that."""
     if reason == "adaptor":
         return _of_adaptor(backend, nbytes)
+    if reason == "fork":
+        return "it is memory of another process, of which this one is a fork", []
     backend = innermost(backend)
     limit = backend.limit
     arena = getattr(backend, "arena_nbytes", 0)
@@ -296,7 +313,7 @@ def _makers(backend):
     if not makers:
         return ""
     lines = [
-        f"  {count:>6} arrays, {format_size(nbytes):>10}: {line}"
+        f"  {max(count, 0):>6} arrays, {format_size(nbytes):>10}: {line or 'not known'}"
         for line, nbytes, count in makers
     ]
-    return "\n".join(["\nMost of it was made, as far as known, by:", *lines])
+    return "\n".join(["\nIt was made by:", *lines])

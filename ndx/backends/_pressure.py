@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +32,7 @@ __all__ = [
     "is_adaptor",
     "is_asked_again",
     "is_pool",
+    "is_trying",
     "largest_makers",
     "live_backends",
     "live_pools",
@@ -52,6 +54,7 @@ __all__ = [
     "set_largest_makers",
     "set_oom_report",
     "settle",
+    "trying",
 ]
 
 # All of them, by `id`: those that users write need not be hashable.
@@ -85,6 +88,7 @@ class _Here(threading.local):
     """The state of the current thread."""
 
     calling = False  # a callback is running
+    trying = False  # a limit is only tried: no callbacks, no reports
     asked_again = False  # a backend is asked again, after it has refused a request
 
 
@@ -133,10 +137,13 @@ def callbacks(nbytes):
 
     Exceptions of callbacks are not caught. A request of a callback calls none.
     """
-    if _here.calling:
+    if _here.calling or _here.trying:
         return
     for callback in list(_callbacks):
         for _ in range(TURNS):
+            if callback not in _callbacks:
+                # It has removed itself, or another one has.
+                break
             _here.calling = True
             try:
                 again = callback(nbytes)
@@ -145,6 +152,21 @@ def callbacks(nbytes):
             if not again:
                 break
             yield
+
+
+@contextlib.contextmanager
+def trying():
+    """Try a limit in this thread: refusals call no callback, and write no report."""
+    before, _here.trying = _here.trying, True
+    try:
+        yield
+    finally:
+        _here.trying = before
+
+
+def is_trying():
+    """Whether this thread only tries a limit."""
+    return _here.trying
 
 
 def note_asked_again():

@@ -48,7 +48,7 @@ from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ARENA
 from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
-    ALLOCATED, CALLBACK, COLLECTION, DEVICE_LIMIT, EVICTION, FALLBACK, IDLE,
+    ALLOCATED, CALLBACK, COLLECTION, DEVICE_LIMIT, EVICTION, FALLBACK, IDLE, LOST,
     NO_MEMORY, OTHERS, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, TRIM, TRY_AGAIN, Backend,
     Counters, Memory, ReliefCounters,
 )
@@ -85,7 +85,7 @@ cdef double PATIENCE = 1.0
 # What each Status is called in Python.
 cdef tuple REASONS = (
     None, "system", "source", "limit", "process", "size", "arena", "adaptor",
-    "device")
+    "device", None, "fork")
 
 
 cdef str name_of(int reason, size_t nbytes):
@@ -259,7 +259,7 @@ cdef class Request:
 
     cdef bint evict(self, Candidate each) except -1:
         """Let arrays leave for a candidate that has refused; whether it has served."""
-        while each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.evict(
+        while can_be_helped(each.reason) and _pressure.evict(
                 each.short, self.nbytes, REASONS[each.reason]):
             self.ask(each)
         return each.reason == ALLOCATED
@@ -269,10 +269,15 @@ cdef class Request:
 
         Closed arenas and other pools give memory back. Returns whether it has served.
         """
-        if each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.release_others(
+        if can_be_helped(each.reason) and _pressure.release_others(
                 each.short, self.nbytes, REASONS[each.reason]):
             self.ask(each)
         return each.reason == ALLOCATED
+
+
+cdef bint can_be_helped(int reason) noexcept:
+    """Whether memory that others give up could lead to another answer."""
+    return reason not in (ALLOCATED, TOO_LARGE, LOST)
 
 
 cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
@@ -340,13 +345,21 @@ cdef Backend serve(Request request):
     try:
         server = take_measures(request)
         ndx_raise_time(&counters.helped[request.remedy], 1)
+    except BaseException:
+        # Of a callback, too.
+        ndx_raise_time(&counters.errors, 1)
+        raise
     finally:
         ndx_raise_time(&counters.nanoseconds, ndx_nanoseconds() - started)
     return server
 
 
 cdef Backend take_measures(Request request):
-    cdef Candidate each
+    cdef Candidate each = request.candidates[0]
+    if each.reason == LOST:
+        raise RuntimeError(
+            "this process is a fork of one that used this memory, and can't use it: "
+            "start it by 'spawn' or 'forkserver', or use the host's")
     if request.go_on():
         return request.server
     # Finalizers and callbacks run now, and may use NumPy.
@@ -361,7 +374,6 @@ cdef Backend take_measures(Request request):
         raised = each.short._take_refusal() if each.reason == NO_MEMORY else None
         reason = name_of(each.reason, request.nbytes)
         refusals.append((each.short, reason, raised))
-    ndx_raise_time(&request.backend.relief_counters.errors, 1)
     error = _out_of_memory.error(request.nbytes, refusals)
     report = _pressure.oom_report
     if report is not None:

@@ -12,7 +12,7 @@ from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport (
-    ALLOCATED, NOT_PASSED, TRY_AGAIN, Backend, Counters, Memory, counters_add,
+    ALLOCATED, LOST, NOT_PASSED, TRY_AGAIN, Backend, Counters, Memory, counters_add,
     counters_remove,
 )
 
@@ -213,7 +213,7 @@ cdef int Adaptor_obtain(Adaptor self, size_t nbytes, bint zero, bint fallback,
     else:
         status = self.upstream.allocate(nbytes, zero, out)
         while status != ALLOCATED:
-            if status == TRY_AGAIN or not self.refused(nbytes):
+            if status in (LOST, TRY_AGAIN) or not self.refused(nbytes):
                 return status
             status = self.upstream.allocate(nbytes, zero, out)
     lender = <Backend>server

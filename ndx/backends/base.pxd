@@ -28,6 +28,7 @@ cdef enum Status:
     NOT_PASSED = 7           # an adaptor refused it
     DEVICE_LIMIT = 8         # all backends' memory on the device would exceed its limit
     TRY_AGAIN = 9            # memory that may do is on its way into the pool or out
+    LOST = 10                # it is another process's, of which this one is a fork
 
 cdef struct Counters:
     uint64_t allocations     # ranges handed out since the start

@@ -565,6 +565,10 @@ cdef class PooledBackend(Backend):
         """Let arrays of so many bytes leave, if they can; return the bytes."""
         return 0 if self.evictor is None else self.evictor.make_room(nbytes)
 
+    def _evictable_nbytes(self):
+        """Return the bytes of arrays that could leave now."""
+        return 0 if self.evictor is None else self.evictor.bytes_that_may_leave()
+
     def _missing_nbytes(self, size_t nbytes):
         """Return how many bytes must go back before the limit allows so many more."""
         cdef size_t wanted = ndx_load_size(&self.pool.counters.reserved) + nbytes

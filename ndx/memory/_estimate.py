@@ -81,7 +81,7 @@ def on_its_own(
     made = _like(backend, limit)
     before = set(workspaces())
     try:
-        with use(made, numpy=numpy):
+        with use(made, numpy=numpy), _pressure.trying():
             yield made
     finally:
         # They have learned from this run. The next one is to begin as this one did.

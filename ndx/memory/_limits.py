@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import TYPE_CHECKING
 
 from ndx._lib.device import device_of, find_device, number_of
+from ndx._lib.locks import module_lock
 from ndx._lib.sizes import parse_size
 from ndx.backends import PooledBackend, _budget, _pressure, get
 from ndx.backends._relief import warm_up
@@ -255,7 +255,7 @@ def _pooled(backend):
     return found
 
 
-_lock = threading.Lock()
+_lock = module_lock()
 _rooms = {}
 
 

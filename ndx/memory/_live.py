@@ -10,13 +10,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ndx._array.living import births, living
+from ndx._array.living import births, known_makers, living
 from ndx._files.replace import written_whole
 from ndx._lib.options import at_least
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx._recording.recorder import recorded_makers
-from ndx._recording.tracking import any_tracked, stack_of, track_stacks
+from ndx._recording.tracking import is_tracking, stack_of, track_stacks
 from ndx.backends import _pressure, get
 from ndx.memory._page import live_page
 
@@ -428,16 +428,28 @@ def _told(ranges, arrays):
 def _largest_makers(backend):
     """Return (line, bytes, number) of those that made most of a backend's memory.
 
-    They are known while a recording runs, and of arrays made after `track`.
+    They are known while a recording runs, and while `track` is on. What is not known
+    has no line: None, if there is such memory.
     """
     found = recorded_makers(backend)
-    if not found and any_tracked():
-        found = [
-            (line, _all_bytes(part), sum(each.arrays for each in part))
-            for line, part in live(backend).by("line").items()
-            if line is not None
-        ]
-    return heapq.nlargest(_MAKERS, found, key=operator.itemgetter(1))
+    if not found and is_tracking():
+        wanted = _pressure.innermost(backend)
+        sums = {}
+        makers = known_makers(lambda each: _pressure.innermost(each) is wanted)
+        for maker, (nbytes, count) in makers.items():
+            for line in stack_of(maker)[:1]:
+                before = sums.get(line, (0, 0))
+                sums[line] = before[0] + nbytes, before[1] + count
+        found = [(line, *sums[line]) for line in sums]
+    if not found:
+        return []
+    stats = backend.stats()
+    rest = [
+        stats[key] - sum(each[at] for each in found)
+        for at, key in ((1, "allocated_bytes"), (2, "allocated_count"))
+    ]
+    found = heapq.nlargest(_MAKERS, found, key=operator.itemgetter(1))
+    return [*found, (None, *rest)] if rest[0] > 0 else found
 
 
 _pressure.set_largest_makers(_largest_makers)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal as signals
-import threading
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ndx._lib.locks import module_lock
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx.backends import _pressure
@@ -75,7 +75,7 @@ class _Target:
     signal = None
     before = None  # what handled the signal
     last = -_APART
-    lock = threading.Lock()
+    lock = module_lock()
 
 
 def report_to(
@@ -103,7 +103,7 @@ def report_to(
     Raises
     ------
     ValueError
-        If `signal` is no signal, or this is not the main thread.
+        If `signal` is no signal, or can't be handled; if this is not the main thread.
 
     Examples
     --------
@@ -123,20 +123,29 @@ def report_to(
     >>> folder.cleanup()
     """
     number = None if path is None or signal is None else _number_of(signal)
-    if _Target.signal is not None:
-        signals.signal(_Target.signal, _Target.before)
-        _Target.signal = None
-    _Target.path = None if path is None else os.fspath(path)
-    _pressure.set_oom_report(_on_error if path is not None and oom else None)
+    path = None if path is None else os.path.abspath(os.fspath(path))
+    before = None
     if number is not None:
-        _Target.before = signals.signal(number, _on_signal)
-        _Target.signal = number
+        try:
+            before = signals.signal(number, _on_signal)
+        except OSError:
+            msg = f"signal={signal!r} can't be handled; 'SIGUSR1' can"
+            raise ValueError(msg) from None
+    if _Target.signal == number:
+        before = _Target.before
+    elif _Target.signal is not None:
+        signals.signal(_Target.signal, _Target.before)
+    _Target.signal, _Target.before = number, before
+    _Target.path = path
+    _pressure.set_oom_report(_on_error if path is not None and oom else None)
 
 
 def _number_of(signal):
     try:
-        return signals.Signals[signal] if isinstance(signal, str) else signals.Signals(
-            signal)  # fmt: skip
+        if isinstance(signal, str):
+            return signals.Signals[signal]
+        # Else True would be a signal, too.
+        return signals.Signals(None if isinstance(signal, bool) else signal)
     except (KeyError, ValueError):
         msg = f"signal={signal!r} is no signal; such as 'SIGUSR1' is"
         raise ValueError(msg) from None
@@ -155,6 +164,8 @@ def _on_signal(number, frame):
 
 
 def _on_error(error):
+    if _pressure.is_trying():
+        return
     with _Target.lock:
         if _Target.path is None or time.monotonic() - _Target.last < _APART:
             return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import operator
-import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ndx._lib.decorating import decorated
+from ndx._lib.locks import module_lock
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx._recording.recorder import recorders
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Statistics", "open_phases", "profile", "profile_report", "statistics"]
 
-_lock = threading.Lock()
+_lock = module_lock()
 _records = {}
 # The peaks of a backend's `stats`, and where their times are.
 _PEAKS = {
@@ -92,6 +92,9 @@ class statistics:
         return entry.found
 
     def __exit__(self, *exception: object) -> None:
+        if not self.stack:
+            msg = "ndx.memory.statistics was left, but is not entered"
+            raise RuntimeError(msg)
         self.stack.pop().end()
 
 
@@ -102,10 +105,9 @@ class _Entry:
     that are open each time before it is reset.
     """
 
-    # Open entries, in the order of their beginnings. The collector may run finalizers,
-    # with entries of their own, here.
+    # Open entries, in the order of their beginnings.
     opened: ClassVar[list[_Entry]] = []
-    lock = threading.RLock()
+    lock = module_lock()
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -155,15 +157,6 @@ def _higher(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _renew_lock() -> None:
-    """Make a new lock in a forked child: the parent's threads may hold the old one."""
-    _Entry.lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
-
-
 @dataclass
 class _Record:
     calls: int = 0
@@ -184,8 +177,16 @@ class profile:
 
     Notes
     -----
-    A context manager and a decorator; it counts like `statistics`. Recordings
-    (`ndx.memory.record`) show its runs and peaks, beside the scopes of workspaces.
+    A context manager and a decorator; it counts like `statistics`. Where runs of one
+    name nest in a thread, as in a recursion, the outermost one has the allocations.
+    Recordings (`ndx.memory.record`) show all runs and peaks, beside the scopes of
+    workspaces.
+
+    Raises
+    ------
+    TypeError
+        If `name` is no str; if it decorates something else than a function, or a
+        generator function.
 
     Examples
     --------
@@ -199,6 +200,9 @@ class profile:
     """
 
     def __init__(self, name: str, backend: BackendLike | None = None) -> None:
+        if not isinstance(name, str):
+            msg = f"a phase is named by a str, not {type(name).__name__}"
+            raise TypeError(msg)
         self.name = name
         self.scope = statistics(backend)
         self.found = []
@@ -210,45 +214,43 @@ class profile:
         return found
 
     def __exit__(self, *exception: object) -> None:
-        _note_phase(self.name, False)
+        nested = _note_phase(self.name, False)
         self.scope.__exit__(*exception)
         found = self.found.pop()
         with _lock:
             record = _records.setdefault(self.name, _Record())
             record.calls += 1
-            record.total_count += found.total_count
             record.peak_bytes = max(record.peak_bytes, found.peak_bytes)
-            record.kept_bytes += found.current_bytes
+            if not nested:
+                record.total_count += found.total_count
+                record.kept_bytes += found.current_bytes
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
         name, backend = self.name, self.scope.backend
-
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            with profile(name, backend):
-                return function(*args, **kwargs)
-
-        return wrapper
+        return decorated(function, lambda: profile(name, backend), "ndx.memory.profile")
 
 
-# The phases that are open: names of threads and of phases.
+# The phases that are open: the name of its thread, its own, the thread's number.
 _open = []
 
 
 def open_phases():
     """Return the name of its thread, and its own, of each phase that is open."""
-    return list(_open)
+    return [each[:2] for each in _open]
 
 
 def _note_phase(name, begins):
-    entry = threading.current_thread().name, name
+    """Note a begin or an end; return, after an end, whether the name is still open."""
+    entry = threading.current_thread().name, name, threading.get_ident()
     with _lock:
         if begins:
             _open.append(entry)
         elif entry in _open:
             _open.remove(entry)
+        nested = entry in _open
     for recorder in recorders():
         recorder.note_phase(name, begins)
+    return nested
 
 
 def profile_report(clear: bool = False) -> str:

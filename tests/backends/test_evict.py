@@ -186,7 +186,7 @@ def test_a_request_that_can_not_be_served_moves_nothing():
     backend = evicting(files(limit=MIB))
     with ndx.use(backend):
         arrays = [filled(i) for i in range(4)]
-        with pytest.raises(ndx.OutOfMemoryError, match="could leave for 'mmap'"):
+        with pytest.raises(ndx.OutOfMemoryError, match="did not leave for 'mmap'"):
             filled(9, 3 * MIB)
     assert homes(backend, arrays) == 4 * [True]
 

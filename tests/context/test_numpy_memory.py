@@ -323,6 +323,18 @@ def test_decorators():
     assert handler_name(np.ones(3)) != "ndx_plain"
 
 
+@pytest.mark.parametrize("scope", [lambda: ndx.use("host"), ndx.no_workspace])
+def test_generators_are_not_decorated(scope):
+    # Their bodies would run after the scope.
+    def generator():
+        yield ndx.ones(3)
+
+    with pytest.raises(TypeError, match="generator function"):
+        scope()(generator)
+    with pytest.raises(TypeError, match="decorates functions"):
+        scope()(type("Class", (), {}))
+
+
 def test_it_is_a_bool():
     with pytest.raises(TypeError, match="numpy= is a bool"):
         ndx.use("host", numpy="yes")

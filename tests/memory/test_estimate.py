@@ -581,3 +581,24 @@ def test_models_are_the_greatest_of_their_lines(lines, limit):
     else:
         assert model.largest(limit) is None
     assert len(model.lines) <= len(set(lines))
+
+
+def test_a_limit_is_tried_without_alarms(tmp_path):
+    called = []
+    note = called.append
+    memory.on_oom(note)
+    memory.report_to(tmp_path / "report")
+    try:
+        found = memory.fit(lambda x: x * 2, lambda n: (n, 100), "1MiB")
+        with pytest.raises(ndx.OutOfMemoryError):
+            memory.estimate(lambda x: x * 2, (10_000, 100), limit="1MiB")
+        assert found.bound == "refused"
+        assert called == []
+        assert not (tmp_path / "report").exists()
+        with pytest.raises(ndx.OutOfMemoryError), ndx.use("host", limit=0):
+            ndx.ones(100)
+        assert called
+        assert (tmp_path / "report").exists()
+    finally:
+        memory.report_to(None)
+        memory.remove_on_oom(note)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -312,20 +313,35 @@ def test_lines_of_makers(backend):
 
 def test_an_error_names_the_lines_that_made_most():
     with ndx.use("host", limit="1MiB"):
+        before = ndx.ones(10_000)
         memory.track()
         try:
             x = [make(40_000), make(40_000)]
+            view = x[0][1:]
+            with pytest.raises(ndx.OutOfMemoryError) as caught:
+                make(90_000)
         finally:
             memory.track(False)
-        with pytest.raises(ndx.OutOfMemoryError) as caught:
-            make(90_000)
-        del x
         with pytest.raises(ndx.OutOfMemoryError) as later:
-            make(10_000_000)
-    assert re.search(
-        r"2 arrays, +625 KiB: \S*test_live.py:\d+ in make", str(caught.value)
-    )
+            make(90_000)
+    text = str(caught.value)
+    assert re.search(r"2 arrays, +625 KiB: \S*test_live.py:\d+ in make", text)
+    assert re.search(r"1 arrays, +78.12 KiB: not known", text)
     assert "in make" not in str(later.value)
+    del before, x, view
+
+
+def test_what_made_arrays_may_end():
+    code = compile("x = ndx.ones(3)", "made.py", "exec")
+    ended = weakref.ref(code)
+    memory.track()
+    try:
+        exec(code, {"ndx": ndx})
+        del code
+        gc.collect()
+        assert ended() is None
+    finally:
+        memory.track(False)
 
 
 @pytest.mark.parametrize("stacks", [-1, "all", 1.5])

@@ -1,5 +1,6 @@
 """What users see of memory: counters, scopes, reports, adaptors."""
 
+import asyncio
 import dataclasses
 import html
 import io
@@ -96,6 +97,43 @@ def test_profiles_add_up(backend):
     lines = memory.profile_report(clear=True).splitlines()
     assert [line.split()[0] for line in lines] == ["name", "all", "double"]
     assert lines[2].split()[1:3] == ["3", "3"]
+
+
+def test_a_recursion_has_its_allocations_once(backend):
+    @memory.profile("recursion")
+    def turn(n):
+        return [ndx.ones(1000)] + (turn(n - 1) if n else [])
+
+    memory.profile_report(clear=True)
+    kept = turn(4)
+    row = memory.profile_report(clear=True).splitlines()[1].split()
+    assert row[:3] == ["recursion", "5", "5"]
+    assert row[-2:] == ["39.06", "KiB"]
+    del kept
+
+
+def test_a_phase_of_a_coroutine(backend):
+    @memory.profile("later")
+    async def make():
+        await asyncio.sleep(0)
+        return ndx.ones(1000)
+
+    memory.profile_report(clear=True)
+    kept = asyncio.run(make())
+    assert memory.profile_report(clear=True).splitlines()[1].split()[1:3] == ["1", "1"]
+    del kept
+
+
+def test_what_is_no_phase():
+    def generator():
+        yield
+
+    with pytest.raises(TypeError, match="named by a str"):
+        memory.profile(3)
+    with pytest.raises(TypeError, match="generator"):
+        memory.profile("phase")(generator)
+    with pytest.raises(RuntimeError, match="not entered"):
+        memory.statistics().__exit__(None, None, None)
 
 
 def test_profiles_count_where_it_raises(backend):

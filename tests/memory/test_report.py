@@ -110,6 +110,37 @@ def test_no_signal(bad, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal here")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(),
+    reason="signals are the main thread's",
+)
+@pytest.mark.parametrize("bad", ["SIGKILL", True])
+def test_a_signal_that_can_not_be_handled(bad, tmp_path):
+    before = signal.getsignal(signal.SIGUSR1)
+    memory.report_to(tmp_path / "good", oom=False, signal="SIGUSR1")
+    try:
+        with pytest.raises(ValueError, match="signal="):
+            memory.report_to(tmp_path / "bad", signal=bad)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert wait_until((tmp_path / "good").exists)
+        assert not (tmp_path / "bad").exists()
+    finally:
+        memory.report_to(None)
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
+def test_a_path_is_that_of_then(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    memory.report_to("report.txt")
+    try:
+        monkeypatch.chdir("/")
+        fail()
+    finally:
+        memory.report_to(None)
+    assert (tmp_path / "report.txt").exists()
+
+
 def test_the_environment(tmp_path):
     path = tmp_path / "report.txt"
     program = (

@@ -22,6 +22,18 @@ PROGRAMS = {
         shape = found["shapes"][number]
         assert shape[0] * shape[1] * 8 == nbytes
     """,
+    "shapes change in place while arrays are listed": """
+    def work():
+        x = ndx.zeros(64)
+        for i in range(20 * ROUNDS):
+            x.shape = (2,) * 6
+            x.shape = (64,)
+        over.set()
+    def look():
+        while not over.is_set():
+            ndx.memory.live()
+    run(work, look)
+    """,
     "recordings begin and end": """
     def work():
         for i in range(5 * ROUNDS):

@@ -43,7 +43,7 @@ from ndx.backends._pool.store cimport (
     quick_give, quick_take, shelf_lock_too, shelf_of, shelf_unlock_too, shelved_bytes,
 )
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, LOST, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
     SOURCE_FULL, TOO_LARGE, TRY_AGAIN,
 )
 from ndx.backends.source cimport RESERVED, Source
@@ -227,10 +227,7 @@ cdef class Pool(PoolStore):
         cdef bint missed = False, looked = False
         cdef void *event
         if self.lost:
-            with gil:
-                raise RuntimeError(
-                    "this process is a fork of one that used this memory, and can't "
-                    "use it: start it by 'spawn' or 'forkserver', or use the host's")
+            return LOST
         status = self.check_size(need)
         if status != ALLOCATED:
             ndx_lock_acquire(&self.lock)
@@ -660,7 +657,7 @@ cdef class Pool(PoolStore):
 
     cdef int check_size(self, size_t need) noexcept nogil:
         """Return TOO_LARGE for a rounded size (0: beyond all) that can never be."""
-        if need == 0 or need > self.limit or need > self.most \
+        if need == 0 or need > ndx_load_size(&self.limit) or need > self.most \
                 or self.kind == ARENA and need > self.initial:
             return TOO_LARGE
         return ALLOCATED

@@ -130,14 +130,31 @@ def test_a_callback_makes_room():
         ndx.memory.remove_on_oom(drop)
 
 
+def test_a_callback_that_removes_itself():
+    called = []
+
+    def once(nbytes):
+        ndx.memory.remove_on_oom(once)
+        called.append(nbytes)
+        return True
+
+    ndx.memory.on_oom(once)
+    with pytest.raises(ndx.OutOfMemoryError):
+        take(device(capacity="1MiB"), "2MiB")
+    assert len(called) == 1
+
+
 def test_a_callback_that_raises():
     def fail(nbytes):
         raise KeyError(nbytes)
 
     ndx.memory.on_oom(fail)
+    backend = device(capacity="1MiB")
     try:
         with pytest.raises(KeyError):
-            take(device(capacity="1MiB"), "2MiB")
+            take(backend, "2MiB")
+        relief = backend.relief()
+        assert relief["refused_requests"] == relief["out_of_memory_errors"] == 1
     finally:
         ndx.memory.remove_on_oom(fail)
     with pytest.raises(ValueError, match="not a callback"):

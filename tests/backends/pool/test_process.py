@@ -49,6 +49,26 @@ print(set(codes))
 
 
 @needs_fork
+def test_a_fallback_refuses_a_forked_child():
+    code = """
+import os, ndx
+backend = ndx.backends.HostBackend(limit="2MiB", fallback=ndx.backends.MmapBackend())
+with ndx.use(backend):
+    x = [ndx.ones(2**17) for _ in range(3)]
+    read, write = os.pipe()
+    if not os.fork():
+        try:
+            ndx.ones(2**17)
+        except ndx.OutOfMemoryError as error:
+            os.write(write, str(error).encode())
+        os._exit(0)
+    os.wait()
+print(os.read(read, 5000).decode())
+"""
+    assert "Nor can 'mmap': it is memory of another process" in run_python(code)
+
+
+@needs_fork
 def test_a_device_refuses_a_forked_child():
     code = """
 import os, ndx

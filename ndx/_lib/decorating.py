@@ -1,4 +1,4 @@
-"""Functions whose calls run in a scope of a workspace."""
+"""Functions whose calls run in a scope: a workspace, a backend, a phase."""
 
 import functools
 import inspect
@@ -6,7 +6,7 @@ import inspect
 __all__ = ["decorated"]
 
 
-def decorated(function, enter, rescued):
+def decorated(function, enter, by, rescued=None):
     """Return a function that calls another one in a scope.
 
     Parameters
@@ -15,7 +15,9 @@ def decorated(function, enter, rescued):
         A function or coroutine function.
     enter : callable
         Returns what is entered.
-    rescued : callable
+    by : str
+        The name of what decorates, for errors.
+    rescued : callable, optional
         Called as ``rescued(scope, result)``, in the scope; returns the result.
 
     Raises
@@ -26,14 +28,16 @@ def decorated(function, enter, rescued):
     if not callable(function) or isinstance(function, type):
         # The wrapper of a class would be a function.
         kind = "classes" if callable(function) else type(function).__name__
-        msg = f"a workspace decorates functions, not {kind}"
+        msg = f"{by} decorates functions, not {kind}"
         raise TypeError(msg)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         msg = (
             f"{function!r} is a generator function: its scope would end before it "
-            "runs. Put `with ndx.workspace(...):` inside of it."
+            f"runs. Put `with {by}(...):` inside of it."
         )
         raise TypeError(msg)
+    if rescued is None:
+        rescued = _unchanged
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -48,3 +52,7 @@ def decorated(function, enter, rescued):
                 return rescued(scope, function(*args, **kwargs))
 
     return wrapper
+
+
+def _unchanged(scope, result):
+    return result
