@@ -288,6 +288,8 @@ cdef class NDArray(NumPyMethods):
         ------
         StaleArrayError
             If the array's scope has ended already.
+        TypeError
+            If `workspace` is neither a workspace nor a name.
         WorkspaceError
             If the workspace is not open here and `missing` is ``"raise"``.
 

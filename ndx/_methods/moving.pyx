@@ -6,7 +6,7 @@ from ndx._arenas.arena cimport Arena
 from ndx._array.dispatch cimport answer, engine_of
 from ndx._array.storage cimport BaseArray, new_detached_like, require_usable
 from ndx._compute.copies cimport copy_into
-from ndx._context.context cimport current_arena, enclosing_arena, open_arena
+from ndx._context.context cimport Scope, current_arena, enclosing_arena, open_arena
 from ndx._methods.display cimport readable
 
 from ndx._lib.device import CPU, device_of, find_device, kind_at, number_of
@@ -32,6 +32,9 @@ cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing):
     cdef Arena arena
     require_usable(x)
     check_missing(missing)
+    if not isinstance(workspace, (str, Scope)):
+        raise TypeError("a workspace is given by itself or by its name, not "
+                        f"{type(workspace).__name__}")
     arena = open_arena(workspace)
     if x.block.clock == NULL or (
             arena is not None and x.block.parent == <PyObject *>arena):

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import operator
 import threading
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,6 +42,8 @@ __all__ = [
     "missing_for",
     "new_evictor",
     "note_asked_again",
+    "numbered_backends",
+    "numbers",
     "pooled",
     "register_class",
     "release_idle_arenas",
@@ -59,6 +63,8 @@ __all__ = [
 
 # All of them, by `id`: those that users write need not be hashable.
 backends = weakref.WeakValueDictionary()
+# Their keys: no backend has the number of another one, also of one that is gone.
+numbers = itertools.count()
 
 _classes = {}
 
@@ -199,7 +205,16 @@ def live_backends():
 
 def counting_backends():
     """Return all backends but adaptors: requests are counted by the backend inside."""
-    return [each for each in live_backends() if not is_adaptor(each)]
+    return [each for _, each in numbered_backends()]
+
+
+def numbered_backends():
+    """Return (number, backend) of all backends but adaptors, in their order."""
+    found = [(each.key, each()) for each in backends.valuerefs()]
+    return sorted(
+        (each for each in found if each[1] is not None and not is_adaptor(each[1])),
+        key=operator.itemgetter(0),
+    )
 
 
 def register_class(kind, cls):

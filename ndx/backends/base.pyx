@@ -68,7 +68,7 @@ cdef class Backend:
             self.lie_on(self.device_kind, options.get("device", 0))
         self.host_accessible = True
         self.limit_nbytes = -1 if limit is None else parse_limit(limit)
-        _pressure.backends[id(self)] = self
+        _pressure.backends[next(_pressure.numbers)] = self
 
     def __init__(self, *, limit: Size | None = None) -> None:
         # Unknown options raise here; `__cinit__` has taken the known ones.

@@ -49,8 +49,9 @@ def prometheus() -> str:
     -------
     str
         Metrics whose names begin with ``ndx_``, with the labels ``backend`` (its name)
-        and ``number`` (among those of that name, by age); the bytes of all of ndx and
-        of the process. Sizes are in bytes, times in seconds.
+        and ``number`` (in the order in which backends were made; none has that of
+        another one); the bytes of all of ndx and of the process. Sizes are in bytes,
+        times in seconds.
 
     Notes
     -----
@@ -67,8 +68,7 @@ def prometheus() -> str:
     True
     """
     samples = {}
-    numbers = {}
-    for each in _pressure.counting_backends():
+    for number, each in _pressure.numbered_backends():
         counters = each.stats()
         if not counters["total_allocations"]:
             continue
@@ -76,7 +76,6 @@ def prometheus() -> str:
         if _pressure.is_pool(each):
             counters |= each.events()
         name = _escaped(str(each.name))
-        numbers[name] = number = numbers.get(name, -1) + 1
         labels = f'backend="{name}",number="{number}"'
         for metric, (_, key, _) in _METRICS.items():
             if counters.get(key) is not None:
@@ -95,7 +94,7 @@ def prometheus() -> str:
         (
             "all_reserved_bytes",
             _budget.process_reserved(),
-            "Bytes held by all backends",
+            "Bytes of the machine's memory that all backends hold",
         ),
         ("all_peak_reserved_bytes", peak, "Peak of these bytes"),
         (

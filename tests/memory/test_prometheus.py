@@ -1,12 +1,14 @@
 """Counters that explain: what was refused, what helped, and Prometheus' format."""
 
 import contextlib
+import gc
 import operator
 import re
 import time
 
 import pytest
 from helpers.commands import run_python
+from helpers.pools import take
 
 import ndx
 from ndx import memory
@@ -245,5 +247,27 @@ def test_names_are_escaped():
     odd.name = 'a"b\\c\nd'
     with ndx.use(odd):
         x = ndx.ones(100)
-        assert r'{backend="a\"b\\c\nd",number="0"}' in memory.prometheus()
+        assert r'{backend="a\"b\\c\nd",number="' in memory.prometheus()
     del x
+
+
+def test_numbers_stay_with_their_backends():
+    def samples():
+        return re.findall(
+            r'ndx_allocations_total{backend="host",(number="\d+")} (\d+)',
+            memory.prometheus(),
+        )
+
+    one, other = HostBackend(), HostBackend()
+    before = dict(samples())
+    for backend, count in ((one, 1), (other, 2)):
+        for _ in range(count):
+            take(backend, 100_000).release()
+    mine = {key: value for key, value in samples() if key not in before}
+    assert sorted(mine.values()) == ["1", "2"]
+    del one, backend
+    gc.collect()
+    left = {key: value for key, value in samples() if key in mine}
+    assert list(left.values()) == ["2"]
+    assert left.items() <= mine.items()
+    del other

@@ -311,6 +311,12 @@ def test_only_functions_are_decorated(function):
         ndx.workspace()(function)
 
 
+@pytest.mark.parametrize("bad", [3, None, [], b"outer"])
+def test_what_is_no_workspace_to_leverage_to(bad):
+    with ndx.workspace("outer"), pytest.raises(TypeError, match="by its name"):
+        ndx.ones(3).leverage_to(bad)
+
+
 def test_workspaces_are_not_pickled():
     with pytest.raises(TypeError, match="Pickle its config"):
         pickle.dumps(ndx.workspace())
