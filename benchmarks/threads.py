@@ -1,11 +1,13 @@
 """Time several threads on small arrays: how much more do they do than one?
 
-    PYTHON_GIL=0 python3.13t benchmarks/threads.py [--threads 2] [--quick] [--check]
+    PYTHON_GIL=0 python3.13t benchmarks/threads.py [--threads 2] [--step 100] [--quick]
+        [--check]
 
 Each thread computes on arrays of its own, in a workspace of its own or without one. A
 row shows the time of an operation in one thread, and the median of how many times the
 work of one so many threads did: with the GIL no more than 1. NumPy is measured in the
-same run. Training and predictions compute 100 operations for each batch and request.
+same run. Training and predictions compute ``--step`` operations, 100, for each batch
+and request: to hand one over takes time, too.
 
 ``--check`` exits with 1 if threads in workspaces of their own do less than 0.9 of what
 so many should.
@@ -25,7 +27,6 @@ import ndx
 TARGET = 0.9
 SIZES = (10, 50, 1000)
 INSIDE = 20  # operations of a scope
-STEP = 100  # those of a batch, or a request
 
 
 def in_workspaces(operation):
@@ -76,30 +77,30 @@ def fused(x):
     return x * 0.5 + 1
 
 
-def training(n):
+def training(step, n):
     """Return what trains, in workers with workspaces of their own."""
 
-    def step(params, batch):
-        for _ in range(STEP // 2):
+    def train(params, batch):
+        for _ in range(step // 2):
             params = params * 0.5 + batch
         return params, 0.0
 
     def run(count, threads):
-        batches = [ndx.ones(n) for _ in range(threads * count // STEP)]
+        batches = [ndx.ones(n) for _ in range(threads * count // step)]
         begin = time.perf_counter()
         ndx.parallel.train(
-            step, ndx.zeros(n), batches, workers=threads, average_every=64, threads=1
+            train, ndx.zeros(n), batches, workers=threads, average_every=64, threads=1
         )
         return time.perf_counter() - begin
 
     return run
 
 
-def predicting(n):
+def predicting(step, n):
     """Return what asks a predictor, whose workers have workspaces of their own."""
 
     def answer(x):
-        for _ in range(STEP // 2):
+        for _ in range(step // 2):
             x = x * 0.5 + 1
         return x
 
@@ -110,7 +111,7 @@ def predicting(n):
         ) as predictor:
             predictor(x)
             begin = time.perf_counter()
-            asked = [predictor.submit(x) for _ in range(threads * count // STEP)]
+            asked = [predictor.submit(x) for _ in range(threads * count // step)]
             for each in asked:
                 each.result()
             return time.perf_counter() - begin
@@ -123,16 +124,18 @@ def in_threads(make):
     return lambda n: functools.partial(seconds, make(n))
 
 
-KINDS = {
-    "x * 0.5 + 1 in workspaces": in_threads(in_workspaces(lambda x: x * 0.5 + 1)),
-    "the same fused in workspaces": in_threads(in_workspaces(fused)),
-    "sum(x) in workspaces": in_threads(in_workspaces(ndx.sum)),
-    "train in workspaces": training,
-    "Predictor in workspaces": predicting,
-    "x[1:5]": in_threads(slices),
-    "x * 0.5 + 1": in_threads(arithmetic(ndx)),
-    "x * 0.5 + 1 of NumPy": in_threads(arithmetic(np)),
-}
+def kinds(step):
+    """Return a name and a maker of each kind of work."""
+    return {
+        "x * 0.5 + 1 in workspaces": in_threads(in_workspaces(lambda x: x * 0.5 + 1)),
+        "the same fused in workspaces": in_threads(in_workspaces(fused)),
+        "sum(x) in workspaces": in_threads(in_workspaces(ndx.sum)),
+        "train in workspaces": functools.partial(training, step),
+        "Predictor in workspaces": functools.partial(predicting, step),
+        "x[1:5]": in_threads(slices),
+        "x * 0.5 + 1": in_threads(arithmetic(ndx)),
+        "x * 0.5 + 1 of NumPy": in_threads(arithmetic(np)),
+    }
 
 
 def seconds(work, count, threads):
@@ -171,6 +174,7 @@ def main():
     """Print a table; return whether targets are met."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--threads", type=int, default=2, help="how many")
+    parser.add_argument("--step", type=int, default=100, help="operations of a batch")
     parser.add_argument("--quick", action="store_true", help="fewer, shorter runs")
     parser.add_argument("--check", action="store_true", help="fail below the target")
     options = parser.parse_args()
@@ -179,7 +183,7 @@ def main():
     print(f"{options.threads} threads, {'with' if gil else 'without'} the GIL")
     print(f"{'':28} {'elements':>8} {'ns':>8} {'gain':>6}")
     good = True
-    for name, make in KINDS.items():
+    for name, make in kinds(options.step).items():
         for n in SIZES:
             ns, gain = measure(make(n), count, options.threads, repeats)
             wanted = TARGET * options.threads if "in workspaces" in name else 0
