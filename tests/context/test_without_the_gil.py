@@ -1,7 +1,11 @@
 """Threads that share scopes, contexts and defaults."""
 
+import sys
+
 import pytest
-from helpers.together import run_together
+from helpers.together import FREE_THREADED, run_together
+
+import ndx
 
 PROGRAMS = {
     "threads enter the same scopes": """
@@ -41,3 +45,18 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_threads_share(name):
     run_together(PROGRAMS[name])
+
+
+@pytest.mark.skipif(not FREE_THREADED, reason="with the GIL all counts are cheap")
+def test_references_to_defaults_are_not_counted():
+    # Else threads would wait for one another at each new array.
+    backend = ndx.backends.HostBackend()
+    assert sys.getrefcount(backend) < 100
+    default = ndx.set_default(backend)
+    try:
+        before = sys.getrefcount(default)
+        more = [default] * 10
+        assert sys.getrefcount(default) == before > 1000
+        del more
+    finally:
+        ndx.set_default("host")

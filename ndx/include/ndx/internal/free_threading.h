@@ -82,8 +82,9 @@ static inline int ndx_shard(void) {
 static inline void ndx_keep_for_ever(PyObject *object) {
     Py_INCREF(object);
     /* If other threads have it, they change its count at this moment: then the reference
-     * above keeps it. */
-    if (_Py_IsOwnedByCurrentThread(object) && !ndx_load(&object->ob_ref_shared)) {
+     * above keeps it. That there are weak references counts for none. */
+    if (_Py_IsOwnedByCurrentThread(object)
+            && (ndx_load(&object->ob_ref_shared) & ~_Py_REF_MAYBE_WEAKREF) == 0) {
         Py_SET_REFCNT(object, (Py_ssize_t)UINT32_MAX + 1);
     }
 }

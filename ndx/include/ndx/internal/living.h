@@ -32,6 +32,9 @@ typedef struct {
     ndx_birth_mark marks[NDX_BIRTH_MARKS];
     int nmarks;
     ndx_lock lock;
+#ifdef Py_GIL_DISABLED
+    char apart[128];                       /* no two tables share a line of a cache */
+#endif
 } ndx_living;
 
 extern ndx_living ndx_livings[NDX_SHARDS];
