@@ -100,21 +100,28 @@ def training(step, n):
 
 
 def predicting(step, n):
-    """Return what asks a predictor, whose workers have workspaces of their own."""
+    """Return what asks a predictor, whose workers have workspaces of their own.
 
-    def answer(x):
-        for _ in range(step // 2):
-            x = x * 0.5 + 1
-        return x
+    Requests wait before the workers begin: who asks would be one more thread.
+    """
 
     def run(count, threads):
         x = ndx.ones((1, n))
+        begun = threading.Event()
+
+        def answer(x):
+            if not begun.is_set():
+                begun.wait()
+            for _ in range(step // 2):
+                x = x * 0.5 + 1
+            return x
+
         with ndx.parallel.Predictor(
             answer, workers=threads, max_batch=1, threads=1
         ) as predictor:
-            predictor(x)
-            begin = time.perf_counter()
             asked = [predictor.submit(x) for _ in range(threads * count // step)]
+            begin = time.perf_counter()
+            begun.set()
             for each in asked:
                 each.result()
             return time.perf_counter() - begin

@@ -181,14 +181,15 @@ cdef int store_scalar(object scalar, int dtype, char *out) except -1:
         (<uint16_t *>out)[0] = half_of(scalar)
         return 0
     if kind_of[dtype] == KIND_COMPLEX:
-        if not isinstance(scalar, complex):
-            scalar = complex(scalar)
+        # Cython counts a reference to a parameter that is assigned to. `scalar` may be
+        # a constant that threads share, and count atomically.
+        value = complex(scalar)
         if dtype == COMPLEX64:
-            (<float *>out)[0] = <float>PyComplex_RealAsDouble(scalar)
-            (<float *>out)[1] = <float>PyComplex_ImagAsDouble(scalar)
+            (<float *>out)[0] = <float>PyComplex_RealAsDouble(value)
+            (<float *>out)[1] = <float>PyComplex_ImagAsDouble(value)
         else:
-            (<double *>out)[0] = PyComplex_RealAsDouble(scalar)
-            (<double *>out)[1] = PyComplex_ImagAsDouble(scalar)
+            (<double *>out)[0] = PyComplex_RealAsDouble(value)
+            (<double *>out)[1] = PyComplex_ImagAsDouble(value)
         return 0
     if dtype == BOOL:
         (<uint8_t *>out)[0] = 1 if scalar else 0

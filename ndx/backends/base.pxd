@@ -58,7 +58,7 @@ cdef enum Remedy:
 # Requests that a backend refused at first. Threads count without the GIL, too.
 cdef struct ReliefCounters:
     uint64_t refused
-    uint64_t errors          # nothing helped: OutOfMemoryError
+    uint64_t errors          # of these, that were never served
     uint64_t nanoseconds     # until they were served, or the error was raised
     uint64_t helped[<int>NREMEDIES]
 

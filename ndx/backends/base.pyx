@@ -137,13 +137,13 @@ cdef class Backend:
         Returns
         -------
         dict
-            ``refused_requests``: at first; ``out_of_memory_errors``: nothing helped;
-            ``relief_seconds``: time until they were served or the error was raised. How
-            many were served after which step (docs/pool.md): ``helped_by_idle`` memory
-            of its own pool, ``helped_by_others`` (idle memory of closed workspaces and
-            of pools that compete), ``helped_by_eviction`` of arrays (``evict=``),
-            ``helped_by_fallback``, ``helped_by_trim`` (of a backend without a pool),
-            ``helped_by_collection``, ``helped_by_callback``.
+            ``refused_requests``: at first; ``out_of_memory_errors``: of these, that
+            were never served; ``relief_seconds``: time until they were served or the
+            error was raised. How many were served after which step (docs/pool.md):
+            ``helped_by_idle`` memory of its own pool, ``helped_by_others`` (idle memory
+            of closed workspaces and of pools that compete), ``helped_by_eviction`` of
+            arrays (``evict=``), ``helped_by_fallback``, ``helped_by_trim`` (of a
+            backend without a pool), ``helped_by_collection``, ``helped_by_callback``.
         """
         cdef ReliefCounters *counters = &self.relief_counters
         cdef int remedy

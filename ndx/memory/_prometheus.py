@@ -32,7 +32,7 @@ _METRICS = {
     "refused_requests_total": (
         "counter", "refused_requests", "Requests refused at first"),
     "out_of_memory_errors_total": (
-        "counter", "out_of_memory_errors", "Requests for which nothing helped"),
+        "counter", "out_of_memory_errors", "Requests that were never served"),
     "relief_seconds_total": (
         "counter", "relief_seconds", "Time spent on refused requests"),
     # One for each remedy, whose keys begin with `_HELPED`.
