@@ -11,7 +11,7 @@ from ndx._lib.unraisable cimport is_of_allocator
 from ndx.backends.base cimport Backend
 
 from ndx import backends
-from ndx._lib.decorating import decorated
+from ndx._lib.functions import decorated
 
 __all__ = ["explain_error", "no_workspace", "use"]
 

@@ -1,13 +1,12 @@
-"""Checks of arguments, and of the functions that workers call."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
-import inspect
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["check_choice", "check_count", "check_function"]
+__all__ = ["check_choice", "check_count"]
 
 
 def check_choice(
@@ -32,20 +31,3 @@ def check_count(number: Any, name: str) -> int:
     if isinstance(number, bool) or count < 1:
         raise ValueError(f"{name}={number!r} is not a count: give 1 or more")
     return count
-
-
-def check_function(function: Any, what: str) -> Callable[..., Any]:
-    """Return a function, or raise if workers can't call it and be done."""
-    if not callable(function):
-        raise TypeError(f"{what} must be callable, not {type(function).__name__}")
-    if inspect.iscoroutinefunction(function):
-        raise TypeError(
-            f"{what} is the coroutine function {function!r}: a worker is a thread, "
-            "without an event loop. Give a plain function"
-        )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(
-            f"{what} is the generator function {function!r}: it would run after the "
-            "worker's scope has ended. Return a list"
-        )
-    return cast("Callable[..., Any]", function)

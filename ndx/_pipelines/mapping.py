@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import ndx
+from ndx._lib.functions import check_function
 from ndx._pipelines import worker_backends
-from ndx._pipelines.arguments import check_count, check_function
+from ndx._pipelines.arguments import check_count
 from ndx._pipelines.processes import Processes
 from ndx._pipelines.sources import length_of, progress_bar
 from ndx._pipelines.workers import Crew, Opened, Outcome

@@ -16,10 +16,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 import ndx
+from ndx._lib.functions import check_function
 from ndx._lib.trees import map_tree
 from ndx._lib.weak import members
 from ndx._pipelines import worker_backends
-from ndx._pipelines.arguments import check_choice, check_count, check_function
+from ndx._pipelines.arguments import check_choice, check_count
 from ndx._pipelines.worker_backends import Place
 from ndx._pipelines.workers import Team
 

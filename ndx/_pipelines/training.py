@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 import ndx
+from ndx._lib.functions import check_function
 from ndx._lib.trees import check_structure, map_tree
 from ndx._pipelines import worker_backends
-from ndx._pipelines.arguments import check_count, check_function
+from ndx._pipelines.arguments import check_count
 from ndx._pipelines.sources import length_of, progress_bar
 from ndx._pipelines.worker_backends import Place, Scoped, unchanged
 from ndx._pipelines.workers import Crew, Opened, with_index

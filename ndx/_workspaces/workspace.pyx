@@ -42,7 +42,7 @@ from ndx._lib.sizes import format_size, parse_size
 from ndx._lib.text import preformatted
 from ndx._lib.trees import leaves
 from ndx._lib.weak import members
-from ndx._lib.decorating import decorated
+from ndx._lib.functions import decorated
 from ndx._workspaces.listing import table_of
 from ndx._workspaces.owners import all_workspaces, named_workspaces
 from ndx.backends._pressure import HeldArena, innermost, set_held_arenas

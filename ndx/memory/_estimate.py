@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ndx._api.creation import ones
 from ndx._context.use import use
+from ndx._lib.functions import check_function
 from ndx._lib.sizes import format_size, parse_limit
 from ndx._lib.text import Text
 from ndx._workspaces.listing import workspaces
@@ -38,7 +39,6 @@ __all__ = [
     "Maker",
     "allocated_by",
     "check_computed",
-    "check_function",
     "estimate",
     "made_of",
     "on_its_own",
@@ -109,18 +109,6 @@ def _is_shape(value: Any) -> bool:
     return isinstance(value, tuple) and all(
         isinstance(each, int) and not isinstance(each, bool) for each in value
     )
-
-
-def check_function(fn: Any, name: str) -> None:
-    if not callable(fn):
-        msg = f"{name} must be a function, not {fn!r} of type {type(fn).__name__}"
-        raise TypeError(msg)
-    if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn):
-        msg = (
-            f"{name}={fn!r} computes nothing when it is called: it returns a "
-            "coroutine or a generator; give a function that runs it to its end"
-        )
-        raise TypeError(msg)
 
 
 class Maker(NamedTuple):

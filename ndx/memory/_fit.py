@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ndx._core import NDArray
+from ndx._lib.functions import check_function
 from ndx._lib.options import at_least
 from ndx._lib.sizes import format_size, parse_limit
 from ndx._lib.text import Text
@@ -19,7 +20,6 @@ from ndx.memory._estimate import (
     EVENTS,
     allocated_by,
     check_computed,
-    check_function,
     made_of,
     on_its_own,
 )

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ndx._lib.decorating import decorated
+from ndx._lib.functions import decorated
 from ndx._lib.locks import module_lock
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text

@@ -308,14 +308,18 @@ async def waits():
     pass
 
 
+async def yields():
+    yield
+
+
 @pytest.mark.parametrize(
     "fn",
-    [3, None, waits, lambda: waits(), lambda: (each for each in "ab")],
-    ids=["int", "None", "async", "coroutine", "generator"],
+    [3, None, waits, yields, lambda: waits(), lambda: (each for each in "ab")],
+    ids=["int", "None", "async", "async generator", "coroutine", "generator"],
 )
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
 def test_what_is_no_function(fn):
-    with pytest.raises(TypeError, match=r"function|computed nothing"):
+    with pytest.raises(TypeError, match=r"function|callable|computed nothing"):
         memory.estimate(fn)
 
 
@@ -514,7 +518,7 @@ def test_numpys_batches():
         (
             lambda fit: fit(3, lambda n: (n,), "1MiB"),
             TypeError,
-            "fn must be a function",
+            "fn must be callable",
         ),
         (lambda fit: fit(product, (3, 4), "1MiB"), TypeError, "make_batch must be"),
         (lambda fit: fit(product, lambda n: (n, 100), 0), ValueError, "leaves 0 bytes"),

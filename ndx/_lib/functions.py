@@ -1,9 +1,38 @@
-"""Functions whose calls run in a scope: a workspace, a backend, a phase."""
+"""Functions of users: what can be called in a scope, and calls that run in one."""
 
 import functools
 import inspect
 
-__all__ = ["decorated"]
+__all__ = ["check_function", "decorated"]
+
+
+def check_function(function, what):
+    """Raise TypeError unless a function has computed its result when it returns.
+
+    Parameters
+    ----------
+    function : callable
+        What is checked.
+    what : str
+        Its name, for errors.
+    """
+    if not callable(function):
+        msg = f"{what} must be callable, not {type(function).__name__}"
+        raise TypeError(msg)
+    kind = "coroutine" if inspect.iscoroutinefunction(function) else None
+    if _generates(function):
+        kind = "generator"
+    if kind is not None:
+        msg = (
+            f"{what} is the {kind} function {function!r}: it would run after its scope "
+            "has ended. Give a function that runs to its end and returns the result"
+        )
+        raise TypeError(msg)
+
+
+def _generates(function):
+    is_generator = inspect.isgeneratorfunction(function)
+    return is_generator or inspect.isasyncgenfunction(function)
 
 
 def decorated(function, enter, by, rescued=None):
@@ -30,7 +59,7 @@ def decorated(function, enter, by, rescued=None):
         kind = "classes" if callable(function) else type(function).__name__
         msg = f"{by} decorates functions, not {kind}"
         raise TypeError(msg)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    if _generates(function):
         msg = (
             f"{function!r} is a generator function: its scope would end before it "
             f"runs. Put `with {by}(...):` inside of it."
