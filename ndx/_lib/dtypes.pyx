@@ -183,7 +183,7 @@ cdef int store_scalar(object scalar, int dtype, char *out) except -1:
     if kind_of[dtype] == KIND_COMPLEX:
         # Cython counts a reference to a parameter that is assigned to. `scalar` may be
         # a constant that threads share, and count atomically.
-        value = complex(scalar)
+        value = scalar if isinstance(scalar, complex) else complex(scalar)
         if dtype == COMPLEX64:
             (<float *>out)[0] = <float>PyComplex_RealAsDouble(value)
             (<float *>out)[1] = <float>PyComplex_ImagAsDouble(value)

@@ -133,9 +133,10 @@ def test_a_child_that_is_forked_in_a_handler_is_told_so():
                 forked.append(os.fork())
                 if not forked[0]:
                     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        x = ndx.broadcast_to(ndx.linspace(1, 2, 2_000_000), (16, 2_000_000))
+        found = ndx.sum(ndx.pow(x, 1.7))
         signal.signal(signal.SIGVTALRM, handle)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.02, 0.02)
-        x = ndx.broadcast_to(ndx.linspace(1, 2, 2_000_000), (16, 2_000_000))
         try:
             while not forked:
                 found = ndx.sum(ndx.pow(x, 1.7))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import dtypes
 from helpers.compare import assert_same
 from helpers.examples import examples
 from hypothesis import given
@@ -19,7 +20,7 @@ TYPES += ["complex128"]
 
 def make(shape, dtype, layout, seed):
     a = np.random.default_rng(seed).normal(size=shape) * 5
-    a = a.astype(dtype)
+    a = dtypes.cast(a, dtype)
     if layout == "strided":
         return np.repeat(np.repeat(a, 2, axis=-1), 2, axis=0)[::2][..., ::-2]
     if layout == "transposed":

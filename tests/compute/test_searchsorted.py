@@ -50,8 +50,8 @@ def test_places_are_those_of_numpy(data, name, side):
 @pytest.mark.parametrize("side", SIDES)
 def test_places_of_many_values_are_equal_for_any_number_of_threads(dtype, side):
     rng = np.random.default_rng(0)
-    x = (rng.standard_normal(50_001) * 1000).astype(dtype)
-    values = (rng.standard_normal(100_003) * 1000).astype(dtype)
+    x = dtypes.cast(rng.standard_normal(50_001) * 1000, dtype)
+    values = dtypes.cast(rng.standard_normal(100_003) * 1000, dtype)
     if x.dtype.kind == "f":
         for special in (np.nan, np.inf, -np.inf, -0.0, 0.0):
             x[rng.integers(0, x.size, 50)] = special

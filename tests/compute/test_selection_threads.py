@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from helpers import dtypes
 
 import ndx
 
@@ -27,7 +28,8 @@ def _restored():
 def numbers(shape, dtype="float64", seed=0):
     """Return different values, of which about half are zeros."""
     rng = np.random.default_rng(seed)
-    return (rng.standard_normal(shape) * 100 * (rng.random(shape) < 0.5)).astype(dtype)
+    x = rng.standard_normal(shape) * 100 * (rng.random(shape) < 0.5)
+    return dtypes.cast(x, dtype)
 
 
 def mask_of(shape, density, seed=1):

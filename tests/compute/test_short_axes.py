@@ -1,6 +1,7 @@
 """Operands whose innermost axes are short, in any layout."""
 
 import numpy as np
+from helpers import dtypes
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ def operands(draw, dtype, shape):
     """Return a view of a larger array, broadcast to a shape that ends in short axes."""
     room = [n * 2 + 1 for n in shape]
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    x = (rng.standard_normal(room) * 9).astype(dtype)
+    x = dtypes.cast(rng.standard_normal(room) * 9, dtype)
     order = draw(st.permutations(range(len(shape))))
     x = x.transpose(np.argsort(order)) if draw(st.booleans()) else x
     view = x[
