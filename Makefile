@@ -87,7 +87,7 @@ test-without-numpys: $(VENV)/built $(VENV)/group-test  ## run tests of the core 
 	set -e; for part in $(WITHOUT); do echo "without $$part"; \
 	    NDX_WITHOUT_NUMPYS=$$part $(PY) -m pytest -n $(JOBS) $(addprefix tests/,array api methods compute numpy) $(ARGS); done
 
-# Compiled at full speed, run by QEMU some twenty times slower: each test draws twice.
+# Compiled at full speed, run by QEMU some five times slower: each test draws twice.
 # The first process tells what differs from this machine in a sweep, to the last bit.
 EMULATED = PYTHONPATH="$(CURDIR)" $(ROOT)/usr/bin/python
 EMULATED_ROOMS := $(addprefix tests/,array api workspaces backends context methods compute)
