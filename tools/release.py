@@ -15,6 +15,7 @@ what the checkout says of its version.
 import argparse
 import datetime as dt
 import hashlib
+import os
 import re
 import shlex
 import shutil
@@ -50,7 +51,14 @@ class Rehearsal:
         """Run a command in the clone; exit if it fails."""
         print(f"\n==> {what}: {shlex.join(command)}", flush=True)
         start = time.monotonic()
-        status = subprocess.run(command, cwd=self.source, check=False).returncode
+        # Those of `make rehearse` itself are not for each `make` here.
+        names = os.environ.keys() - {"ARGS", "MAKEFLAGS", "MFLAGS"}
+        status = subprocess.run(
+            command,
+            cwd=self.source,
+            check=False,
+            env={name: os.environ[name] for name in names},
+        ).returncode
         self.seconds[what] = time.monotonic() - start
         if status:
             sys.exit(f"==> failed: {what} (status {status})")
