@@ -51,7 +51,7 @@ cdef class Scope:
     cdef Entry settled               # ended entries whose exit may still come
     cdef int left(self, Entry entry, Backend outside) except -1
     cdef tuple peers(self)
-    cdef list last_entries(self)
+    cdef tuple owners(self)
     cdef Entry last_entry(self)
 
 cdef object variable             # the ContextVar

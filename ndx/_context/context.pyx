@@ -64,13 +64,9 @@ cdef class Scope:
         """Return the scopes whose entries an exit of this scope can end."""
         return (self,)
 
-    cdef list last_entries(self):
-        """Return the last entry of each list that holds entries of the peers."""
-        cdef Scope peer
-        cdef list found = []
-        for peer in self.peers():
-            found.append(peer.last_entry())
-        return found
+    cdef tuple owners(self):
+        """Return the scopes whose lists hold entries of the peers."""
+        return self.peers()
 
     cdef Entry last_entry(self):
         """Return the last entry that has not ended, of any thread; None without one."""

@@ -339,7 +339,8 @@ cdef int obey(Scope scope, Entry entry, Event event) except -1:
         entry.ending = False
         raise WorkspaceError(
             f"{scope} can't be left in another thread or task: it is for NumPy, too "
-            "(numpy=True), whose own setting belongs there; nothing was changed")
+            "(numpy=True), whose own setting belongs there; nothing was changed. "
+            "Close it where it was entered")
     else:
         if rule.next == SETTLED:
             # The exit may come in any thread, from a generator's owner for example.
@@ -382,7 +383,8 @@ cdef object refusal(Scope scope, State state, Event event):
     return WorkspaceError(
         f"{scope} was left out of order: it was not entered in this thread or task, "
         f"where the innermost scope is {inner}{' (inherited)' * inherited}; nothing "
-        "was changed. Leave scopes where they were entered, in the reverse order.")
+        "was changed. Leave scopes where they were entered, in the reverse order. What "
+        "a generator left open is ended there by scope.__exit__(None, None, None).")
 
 
 # ---------------------------------------------------------- which entry an exit is for
@@ -442,12 +444,11 @@ cdef Entry find_elsewhere(Scope scope, const Here *here):
     cdef tuple peers = scope.peers()
     cdef Entry best = None, entry
     cdef Scope owner
-    for entry in scope.last_entries():
-        while entry is not None:
-            owner = entry.owner
-            if owner is None:
-                break
-            with cython.critical_section(owner):
+    for owner in scope.owners():
+        # Their own threads drop entries at any time: the list as a whole is read.
+        with cython.critical_section(owner):
+            entry = owner.top
+            while entry is not None:
                 if not ndx_load_flag(&entry.ending):
                     best = better(best, entry, peers, here)
                 entry = entry.before

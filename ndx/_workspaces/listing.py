@@ -100,7 +100,7 @@ def destroy_all(
     Returns
     -------
     int
-        How many were destroyed.
+        How many were destroyed, now or before.
 
     Notes
     -----

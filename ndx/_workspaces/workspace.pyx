@@ -856,8 +856,8 @@ cdef class Borrowed(Scope):
         cdef Scope owner = entry.owner
         return owner.left(entry, outside)
 
-    cdef list last_entries(self):
-        return self.workspace.last_entries()
+    cdef tuple owners(self):
+        return self.workspace.peers()
 
     def __repr__(self):
         return f"<borrowed {self.workspace!r}>"

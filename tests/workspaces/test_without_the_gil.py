@@ -144,6 +144,29 @@ PROGRAMS = {
             generator.close()
     run(own, close)
     """,
+    "a generator is closed while its own thread enters the same workspace": """
+    given = queue.SimpleQueue()
+    def inside(workspace):
+        with workspace:
+            yield
+    def own():
+        workspace = ndx.workspace("entered")
+        for _ in range(ROUNDS // 10):
+            generator, closed = inside(workspace), []
+            next(generator)
+            given.put((generator, closed))
+            del generator
+            while not closed:
+                with workspace, workspace:
+                    pass
+            assert ndx.current_workspace() is None
+        given.put(None)
+    def close():
+        while (one := given.get()) is not None:
+            one[0].close()
+            one[1].append(True)
+    run(own, close)
+    """,
     "threads end within scopes that two others destroy": """
     def own():
         for _ in range(ROUNDS // 20):
