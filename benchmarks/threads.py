@@ -18,7 +18,6 @@ import functools
 import sys
 import threading
 import time
-from concurrent.futures import wait
 from statistics import harmonic_mean, median
 
 import numpy as np
@@ -103,7 +102,8 @@ def training(step, n):
 def predicting(step, n):
     """Return what asks a predictor, whose workers have workspaces of their own.
 
-    Requests wait before the workers begin: who asks would be one more thread.
+    Requests wait before the workers begin: who asks, and reads answers, would be one
+    more thread.
     """
 
     def run(count, threads):
@@ -120,10 +120,11 @@ def predicting(step, n):
         with ndx.parallel.Predictor(
             answer, workers=threads, max_batch=1, threads=1
         ) as predictor:
-            asked = [predictor.submit(x) for _ in range(threads * count // step)]
+            for _ in range(threads * count // step):
+                predictor.submit(x)
             begin = time.perf_counter()
             begun.set()
-            wait(asked)  # each `result()` would wake this thread, one more
+            predictor.close()  # each `result()` would wake this thread
             return time.perf_counter() - begin
 
     return run

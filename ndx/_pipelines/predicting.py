@@ -61,20 +61,19 @@ def closed() -> RuntimeError:
 
 
 class Statistics(dict[str, int]):
-    """Counts of requests and batches, from several threads."""
+    """Counts of requests and batches. Who counts has the lock of what it belongs to."""
 
     def __init__(self) -> None:
         super().__init__(
             requests=0, batches=0, rows=0, full_batches=0, largest_batch=0, errors=0
         )
-        self._lock = threading.RLock()
 
-    def add(self, rows: int = 0, **counts: int) -> None:
-        """Add to some counts, and those of a batch with so many rows."""
-        with self._lock:
-            for name, count in {**counts, "rows": rows}.items():
-                self[name] += count
-            self["largest_batch"] = max(self["largest_batch"], rows)
+    def add_batch(self, rows: int, full: bool) -> None:
+        """Count a batch with so many rows."""
+        self["batches"] += 1
+        self["rows"] += rows
+        self["full_batches"] += full
+        self["largest_batch"] = max(self["largest_batch"], rows)
 
 
 class _Group(deque[Request]):
@@ -116,7 +115,7 @@ class Requests:
             self.check_open()
             self._waiting.setdefault(request.key, _Group()).append(request)
             self.waiting += 1
-            self.stats.add(requests=1)
+            self.stats["requests"] += 1
             self._came.notify()
 
     def check_open(self) -> None:
@@ -171,8 +170,13 @@ class Requests:
             del self._waiting[key]
         self.waiting -= len(batch)
         self._left.notify_all()
-        self.stats.add(rows, batches=1, full_batches=full)
+        self.stats.add_batch(rows, full)
         return batch
+
+    def count_error(self) -> None:
+        """Count a request that is answered by an error."""
+        with self._came:
+            self.stats["errors"] += 1
 
     def close(self) -> None:
         """Take no more requests; those that wait are due at once."""
@@ -254,7 +258,7 @@ def _answered(
         elif len(running) > 1:
             return False
         else:
-            requests.stats.add(errors=1)
+            requests.count_error()
             running[0].future.set_exception(error)
         return True
     finally:
@@ -342,16 +346,17 @@ class InPlace:
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """Return the answer to one request."""
-        self.stats.add(requests=1)
+        with self._changed:
+            self.stats["requests"] += 1
         try:
             # The function may ask again: it has a place, and waits for no other.
             if (outer := self._inside.place) is not None:
                 return self._fn(*outer.moved(args))
-            with self._place() as place:
-                self.stats.add(rows_of(args), batches=1, full_batches=1)
+            with self._place(rows_of(args)) as place:
                 return self._computed(place, args)
         except BaseException:
-            self.stats.add(errors=1)
+            with self._changed:
+                self.stats["errors"] += 1
             raise
 
     def _computed(self, place: Place, args: tuple[Any, ...]) -> Any:
@@ -365,8 +370,8 @@ class InPlace:
                 self._keep(workspace)
 
     @contextlib.contextmanager
-    def _place(self) -> Iterator[Place]:
-        """Wait for a place, and have it for the scope."""
+    def _place(self, rows: int) -> Iterator[Place]:
+        """Wait for a place, and have it for the scope: for a batch of so many rows."""
         with self._changed:
             if self._closed:
                 raise closed()
@@ -375,6 +380,7 @@ class InPlace:
                 while not self._free:
                     self._changed.wait()
                 place = self._free.pop()
+                self.stats.add_batch(rows, True)
             finally:
                 self.waiting -= 1
         self._inside.place = place
