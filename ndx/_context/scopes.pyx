@@ -499,6 +499,7 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
     """End an entry, and then the entries it uncovers whose exits came too early."""
     cdef Context context = entry.context
     cdef object home = context.home
+    cdef const void *place = home_of(context)
     error = None
     while True:
         try:
@@ -508,7 +509,8 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
         if not uncovers:
             break
         context = top_context() if here else top_of(home, context)
-        if context is None or context.home is not home:
+        # Another thread may take an inherited context that has no entries.
+        if context is None or home_of(context) != place:
             break
         entry = innermost(context)
         if entry is None or not entry.early or not may_end(entry, here):
