@@ -53,6 +53,17 @@ def test_a_first_cycle_that_is_smaller_than_all_others(told):
     assert "spill='grow'" in text
 
 
+def test_an_arena_whose_room_is_still_read_is_not_too_small(told):
+    read = None
+    for _ in range(40):
+        with ndx.workspace("read from outside") as workspace:
+            x = ndx.ones(1000)
+            if workspace.size and read is None:
+                read = memoryview(x)
+    assert workspace.stats()["spilled_bytes"] >= 8000
+    assert told() == []
+
+
 def test_the_warning_comes_after_many_other_names(told):
     for number in range(300):
         for size in (10, 1000, 1000):
