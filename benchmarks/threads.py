@@ -164,7 +164,7 @@ def seconds(work, count, threads):
         barrier.wait()
         running.append(True)
         while len(running) < threads:
-            time.sleep(0)  # with the GIL another one can't run beside
+            time.sleep(0)  # lets the others run where there is a GIL
         begin = time.perf_counter()
         work(count)
         found.append(time.perf_counter() - begin)

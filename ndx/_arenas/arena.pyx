@@ -113,8 +113,9 @@ cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
         runs[name] = (cycle, 1)
         return
     last, count = found
+    # Warned already; or it is large enough, but exports and other threads still hold
+    # ranges of it.
     if count == IN_A_ROW or most <= size:
-        # It is large enough; what is still read from outside takes its room.
         return
     count = count + 1 if cycle == last + 1 else 1
     runs[name] = (cycle, count)

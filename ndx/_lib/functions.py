@@ -15,22 +15,30 @@ def check_function(function, what):
         What is checked.
     what : str
         Its name, for errors.
+
+    Raises
+    ------
+    TypeError
+        If it can't be called, or is a coroutine function or a generator function.
     """
     if not callable(function):
         msg = f"{what} must be callable, not {type(function).__name__}"
         raise TypeError(msg)
-    kind = "coroutine" if inspect.iscoroutinefunction(function) else None
-    if _generates(function):
+    if inspect.iscoroutinefunction(function):
+        kind = "coroutine"
+    elif _generates(function):
         kind = "generator"
-    if kind is not None:
-        msg = (
-            f"{what} is the {kind} function {function!r}: it would run after its scope "
-            "has ended. Give a function that runs to its end and returns the result"
-        )
-        raise TypeError(msg)
+    else:
+        return
+    msg = (
+        f"{what} is the {kind} function {function!r}: it would run after its scope has "
+        "ended. Give a function that runs to its end and returns the result"
+    )
+    raise TypeError(msg)
 
 
 def _generates(function):
+    """Whether it is a generator function, asynchronous or not."""
     is_generator = inspect.isgeneratorfunction(function)
     return is_generator or inspect.isasyncgenfunction(function)
 
