@@ -195,7 +195,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer, shorter runs")
     parser.add_argument("--check", action="store_true", help="fail below the target")
     options = parser.parse_args()
-    count, repeats = (2_000, 3) if options.quick else (100_000, 7)
+    count, repeats = (20_000, 3) if options.quick else (100_000, 7)
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(f"{options.threads} threads, {'with' if gil else 'without'} the GIL")
     print(f"{'':28} {'elements':>8} {'ns':>8} {'gain':>6}")

@@ -98,7 +98,10 @@ def step_curve(times, values, end):
 
 
 def reserved_curves(data):
-    """Return, for each backend, its name and the times and values of its reserve."""
+    """Return the name of each backend, and the times and values of its reserve.
+
+    A backend that came as the recording ended has none, and is left out.
+    """
     curves = [(backend["name"], [], []) for backend in data["backends"]]
     columns = data["memory"]
     for time, backend, reserved in zip(
@@ -106,7 +109,7 @@ def reserved_curves(data):
     ):
         curves[backend][1].append(time)
         curves[backend][2].append(reserved)
-    return curves
+    return [curve for curve in curves if curve[1]]
 
 
 def phase_peaks(data):

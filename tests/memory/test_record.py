@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ndx
+from ndx.memory._timeline import reserved_curves
 
 
 def allocations(trace):
@@ -404,6 +405,12 @@ def test_the_dict_is_json_and_its_columns_agree():
     assert json.loads(json.dumps(data)) == data
     for table in ("arrays", "scopes", "memory"):
         assert len({len(column) for column in data[table].values()}) == 1
+
+
+def test_a_backend_that_came_as_the_recording_ended():
+    rows = {"time": [3], "backend": [1], "reserved": [64]}
+    data = {"backends": [{"name": "late"}, {"name": "host"}], "memory": rows}
+    assert reserved_curves(data) == [("host", [3], [64])]
 
 
 def test_the_summary_names_the_lines_at_the_peak():
