@@ -24,6 +24,7 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX128, FLOAT64, INT64, KIND_COMPLEX, KIND_UINT, UINT64, dtype_code,
     dtype_object, itemsize_of, kind_of,
 )
+from ndx._lib.integers cimport int_value
 from ndx._lib.layout cimport (
     MAXDIMS, Walk, check_axes, parse_shape, read_int, shape_tuple,
 )
@@ -615,7 +616,6 @@ cdef void clear_triangle(void *arg, char **data, const Walk *walk) noexcept nogi
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
-    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef object INT64_LIMIT = 2**63
@@ -702,7 +702,7 @@ cdef bint is_moderate(object value) except -1:
     cdef int64_t number
     cdef int overflow = 0
     if type(value) is int:
-        number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        number = int_value(value, &overflow)
         return not overflow and -MODERATE < number < MODERATE
     # Not for NaN.
     return type(value) is float and -MODERATE < <double>value < MODERATE

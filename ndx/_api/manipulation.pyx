@@ -14,6 +14,7 @@ from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, KIND_UINT, dtype_object, kind_of,
 )
+from ndx._lib.integers cimport int_value
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, broadcast_into, broadcast_strides, check_axes, count_elements,
     normalize_axis, parse_axes, parse_shape, shape_tuple,
@@ -34,7 +35,6 @@ __all__ = [
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
-    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
 
 
 # ---- views: shapes -------------------------------------------------------------------
@@ -229,7 +229,7 @@ cdef bint is_plain_order(object axes, int ndim, int *order) except -1:
         item = (<tuple>axes)[i]
         if type(item) is not int:
             return False
-        axis = PyLong_AsLongLongAndOverflow(item, &overflow)
+        axis = int_value(item, &overflow)
         if axis < 0:
             axis += ndim
         if overflow or not 0 <= axis < ndim or chosen[axis]:

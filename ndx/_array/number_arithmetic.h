@@ -13,6 +13,7 @@
 
 #include "number_types.h"
 #include "ndx/internal/free_threading.h"
+#include "ndx/internal/integers.h"
 
 /* The element of a number, which follows the object's head. */
 #define NDX_CELL(x) ((char *)(x) + sizeof(PyObject))
@@ -42,7 +43,7 @@ static inline int ndx_read_operand(PyObject *x, int64_t *integer, double *real) 
     }
     if (type == &PyLong_Type) {
         int overflow;
-        long long value = PyLong_AsLongLongAndOverflow(x, &overflow);
+        long long value = ndx_int_value(x, &overflow);
         *integer = (int64_t)value;
         return overflow ? NDX_OTHER : NDX_INTEGER;
     }

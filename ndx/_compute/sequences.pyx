@@ -14,6 +14,7 @@ from ndx._array.pinning cimport Operands, begin_all, end_all, put
 from ndx._array.storage cimport BaseArray, holds_number, is_array, new_empty
 from ndx._compute.manipulation cimport join, same_lengths
 from ndx._lib.dtypes cimport BOOL, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64
+from ndx._lib.integers cimport int_value
 from ndx._lib.layout cimport MAXDIMS
 from ndx._lib.numpy_private cimport may_report, reports
 
@@ -22,7 +23,6 @@ cdef extern from "Python.h":
     PyObject **items_of "PySequence_Fast_ITEMS" (PyObject *sequence) noexcept nogil
     Py_ssize_t length_of "PySequence_Fast_GET_SIZE" (PyObject *sequence) noexcept nogil
     PyObject *type_of "(PyObject *)Py_TYPE" (PyObject *x) noexcept nogil
-    long long PyLong_AsLongLongAndOverflow(PyObject *x, int *overflow) noexcept
 
 cdef extern from *:
     """
@@ -161,7 +161,7 @@ cdef bint read_real(PyObject *x, double *out) noexcept:
     if kind == FLOAT:
         out[0] = (<double *>NDX_VALUE(x))[0]
     elif kind == INT or kind == TRUTH:
-        out[0] = <double>PyLong_AsLongLongAndOverflow(x, &overflow)
+        out[0] = <double>int_value(<object>x, &overflow)
     else:
         bit = bit_of(x)
         out[0] = (<double *>NDX_VALUE(x))[0] if bit == HAS_FLOAT else \
@@ -175,7 +175,7 @@ cdef long long read_whole(PyObject *x, int *overflow) noexcept:
     """Read an int or a bool."""
     cdef PyObject *kind = type_of(x)
     if kind == INT or kind == TRUTH:
-        return PyLong_AsLongLongAndOverflow(x, overflow)
+        return int_value(<object>x, overflow)
     if bit_of(x) == HAS_INT:
         return (<int64_t *>NDX_VALUE(x))[0]
     return (<uint8_t *>NDX_VALUE(x))[0]

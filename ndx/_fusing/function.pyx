@@ -33,6 +33,7 @@ from ndx._lib.free_threading cimport (
     NDX_SHARDS, ndx_get_count, ndx_get_object, ndx_items, ndx_set_count, ndx_set_object,
     ndx_shard, ndx_share, ndx_up_count,
 )
+from ndx._lib.integers cimport int_value
 
 __all__ = ["FusedFunction", "fuse"]
 
@@ -93,7 +94,6 @@ cdef extern from "ndx/internal/vectorcall.h":
     object PyObject_Vectorcall(PyObject *, PyObject **, size_t, PyObject *)
 
 cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
     double PyFloat_AS_DOUBLE(object o) noexcept
 
 
@@ -339,7 +339,7 @@ cdef class FusedFunction:
                 add(found, FLOAT)
             add_scalar(found, value)
         elif kind is int:
-            bits = PyLong_AsLongLongAndOverflow(value, &overflow)
+            bits = int_value(value, &overflow)
             if overflow:
                 found.fits = False
             add(found, INT)

@@ -21,6 +21,7 @@ cdef struct Walk:
     StrideRow strides[MAXOPS]
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
+    bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
     Py_ssize_t magnitude "ndx_magnitude" (Py_ssize_t step)
 
 cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
@@ -28,7 +29,6 @@ cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
 cdef int check_axes(Py_ssize_t ndim) except -1
 cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
                      Py_ssize_t itemsize) except -1
-cdef Py_ssize_t stepped(Py_ssize_t stride, Py_ssize_t step) noexcept nogil
 cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
                          Py_ssize_t *strides) noexcept nogil
 cdef bint is_c_contiguous(int ndim, const Py_ssize_t *shape,
@@ -60,3 +60,12 @@ cdef object read_axes(object axis)
 cdef object normalize_axes(object axis, int ndim)
 cdef Py_ssize_t read_int(object value, str what) except? -1
 cdef int parse_axes(object axis, int ndim, bint *chosen) except -1
+
+cdef inline Py_ssize_t stepped(Py_ssize_t stride, Py_ssize_t step) noexcept nogil:
+    """Return the stride of every `step`-th element.
+
+    If that overflows, the step leaves at most one element, for which any stride is
+    valid.
+    """
+    cdef Py_ssize_t result = 0
+    return stride if ndx_multiply(stride, step, &result) else result

@@ -7,6 +7,8 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.ref cimport Py_INCREF
 
+from ndx._lib.integers cimport int_value
+
 import operator
 import sys
 from itertools import islice
@@ -21,10 +23,8 @@ cdef extern from "Python.h":
     PyObject *PyExc_OverflowError
     PyObject *PyExc_IndexError
     bint PyLong_CheckExact(object o) noexcept
-    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
-    bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
     bint ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
 
 
@@ -92,16 +92,6 @@ cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *stride
             f"{shape_tuple(ndim, strides)} reaches beyond the address space "
             "(2**63 bytes)")
     return 0
-
-
-cdef Py_ssize_t stepped(Py_ssize_t stride, Py_ssize_t step) noexcept nogil:
-    """Return the stride of every `step`-th element.
-
-    If that overflows, the step leaves at most one element, for which any stride is
-    valid.
-    """
-    cdef Py_ssize_t result = 0
-    return stride if ndx_multiply(stride, step, &result) else result
 
 
 cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
@@ -354,7 +344,7 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
     cdef tuple lengths
     cdef int overflow = 0
     if PyLong_CheckExact(shape):
-        out[0] = PyLong_AsLongLongAndOverflow(shape, &overflow)
+        out[0] = int_value(shape, &overflow)
         if overflow:
             out[0] = as_length(shape, shape)
         return 1
@@ -392,7 +382,7 @@ cdef Py_ssize_t as_length(object value, object shape) except? -1:
     cdef int overflow = 0
     cdef Py_ssize_t length
     if PyLong_CheckExact(value):
-        length = PyLong_AsLongLongAndOverflow(value, &overflow)
+        length = int_value(value, &overflow)
         if not overflow:
             return length
     try:

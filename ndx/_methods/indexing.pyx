@@ -22,6 +22,7 @@ from ndx._compute.copies cimport can_store, cast, copy, fill_with
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, is_numpy_bool, itemsize_of, kind_of
+from ndx._lib.integers cimport int_value
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._methods.selection cimport (
     ENDLESS, basic_items, index_array, select, select_first, write_first,
@@ -37,7 +38,6 @@ cdef extern from "Python.h":
     bint PyLong_CheckExact(object o) noexcept
     bint PyTuple_Check(object o) noexcept
     bint PyTuple_CheckExact(object o) noexcept
-    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
     ctypedef struct PySliceObject:
         PyObject *start
         PyObject *stop
@@ -81,7 +81,7 @@ cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except 
     cdef Py_ssize_t index = 0, size = x.shape[axis]
     cdef int overflow = 1
     if PyLong_CheckExact(item):
-        index = PyLong_AsLongLongAndOverflow(item, &overflow)
+        index = int_value(item, &overflow)
     if overflow:
         index = PyNumber_AsSsize_t(item, PyExc_IndexError)
     if index < -size or index >= size:
@@ -98,8 +98,8 @@ cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
     cdef int overflow = 0, overflow_too = 0
     if <object>bounds.step is None and PyLong_CheckExact(<object>bounds.start) \
             and PyLong_CheckExact(<object>bounds.stop):
-        start[0] = PyLong_AsLongLongAndOverflow(<object>bounds.start, &overflow)
-        stop[0] = PyLong_AsLongLongAndOverflow(<object>bounds.stop, &overflow_too)
+        start[0] = int_value(<object>bounds.start, &overflow)
+        stop[0] = int_value(<object>bounds.stop, &overflow_too)
         step[0] = 1
         if not overflow and not overflow_too:
             return 0
@@ -421,10 +421,17 @@ cdef BaseArray selected(BaseArray x, object key):
 
 cdef object get_item(BaseArray x, object key):
     """Return ``x[key]``: a view if the key is basic and leaves axes, else a copy."""
+    if x.ndim and PySlice_Check(key):
+        return slice_view(x, key)
+    if x.ndim == 1 and PyLong_CheckExact(key):
+        return element(x, checked_index(x, key, 0) * x.strides[0])
+    return get_other_item(x, key)
+
+
+cdef object get_other_item(BaseArray x, object key):
+    """Return ``x[key]`` for any key."""
     cdef BaseArray view
     cdef Py_ssize_t offset = 0
-    if PyLong_CheckExact(key) and x.ndim == 1:
-        return element(x, checked_index(x, key, 0) * x.strides[0])
     if is_array(key) and is_integer_element(<BaseArray>key):
         key = PyNumber_Index(key)
     if not PySlice_Check(key):
