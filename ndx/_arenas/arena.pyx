@@ -22,10 +22,10 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport Watcher, check_policies, is_damaged, set_guard
 from ndx._blocks.block cimport (
-    Block, BlockParent, Clock, Export, Taken, allocate_memory, block_admit, block_blank,
-    block_decref, block_hide, block_is_used, block_lock, block_memory, block_pin,
-    block_purge, block_serial, block_set_device, block_set_free, block_take_memory,
-    block_take_out, block_unlock, block_unpin, give_back, link, mark_cycle, note_moved,
+    Block, BlockParent, Clock, Export, allocate_memory, block_admit, block_blank,
+    block_decref, block_give_up, block_hide, block_is_used, block_lock, block_memory,
+    block_pin, block_purge, block_serial, block_set_device, block_set_free,
+    block_take_memory, block_unlock, block_unpin, link, mark_cycle, note_moved,
     observers, unlink,
 )
 from ndx._lib.free_threading cimport (
@@ -306,7 +306,6 @@ cdef class Arena(Watcher):
         raised.
         """
         cdef Block *block
-        cdef Taken taken
         cdef uint64_t serial
         raised = None
         if self.mirror is not None:
@@ -347,9 +346,7 @@ cdef class Arena(Watcher):
             else:
                 ndx_set_byte(&block.retired, False)
                 self.let_go(block)
-                block_take_out(block, &taken)
-                ndx_stripe_unlock(self.stripe)
-                give_back(&taken)
+                block_give_up(block)
                 ndx_stripe_lock(self.stripe)
         ndx_stripe_unlock(self.stripe)
         self.used = False

@@ -3,9 +3,13 @@ from libc.stdint cimport uint64_t
 
 from ndx._lib.free_threading cimport (
     ndx_down_count, ndx_down_int, ndx_get_byte, ndx_get_clock, ndx_get_int,
-    ndx_get_time, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_count, ndx_up_int,
+    ndx_get_time, ndx_store_byte, ndx_stripe_lock, ndx_stripe_unlock, ndx_up_count,
+    ndx_up_int,
 )
 from ndx.backends.base cimport Backend, Memory
+
+cdef extern from "ndx/internal/checked.h" nogil:
+    void ndx_require(bint condition, const char *what)
 
 # The clock of an arena. A block is valid while `now` equals its generation.
 cdef class Clock:
@@ -64,16 +68,6 @@ cdef struct Block:
     unsigned char stripe         # whose lock guards the block: its arena's
     unsigned short device        # number, see `_lib.device`; 0: the CPU
 
-# What a block has held, and gives back.
-cdef struct Taken:
-    Memory memory
-    PyObject *backend            # strong
-    PyObject *memory_owner       # strong
-    char *ptr
-    uint64_t serial
-    int holding
-    int ending
-
 # Why a block's memory is released.
 cdef enum Ending:
     DROPPED = 0                  # its reference count is 0
@@ -118,14 +112,11 @@ cdef void block_leave(Block *block, char *ptr, size_t nbytes) noexcept
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object memory_owner) except NULL
 cdef Block *block_blank() except NULL
-cdef void block_take_memory(Block *block, const Memory *memory) noexcept
-cdef Memory block_memory(const Block *block) noexcept
 cdef Note *block_note(Block *block) noexcept
 cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
                              Memory *out)
 cdef object block_part(const Block *block, PyObject *const *part)
-cdef void block_take_out(Block *block, Taken *taken) noexcept
-cdef void give_back(const Taken *taken) noexcept
+cdef void block_give_up(Block *block) noexcept
 cdef void block_set_free(Block *block) noexcept
 cdef const uint64_t *block_hide(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
@@ -187,6 +178,27 @@ cdef inline bint block_is_live(Block *block) noexcept:
 
 cdef inline bint block_has_range(const Block *block) noexcept:
     return block.holding == OWN_RANGE or block.holding == AWAY
+
+cdef inline Memory block_memory(const Block *block) noexcept:
+    """Return a block's own memory, as its backend knows it; `ptr` is NULL without one.
+
+    A block without may have a backend all the same: it has no bytes, or is a cell.
+    """
+    cdef Memory memory
+    memory.ptr = block.ptr if block_has_range(block) else NULL
+    memory.nbytes = block.nbytes + block.beyond
+    memory.cookie = block.cookie
+    memory.purged = 0 if block.note == NULL else block.note.purged
+    return memory
+
+cdef inline void block_take_memory(Block *block, const Memory *memory) noexcept:
+    """Give a block memory of its own; the caller sets its backend."""
+    ndx_require(memory.nbytes - block.nbytes < 256, "a range is of another size")
+    block.ptr = memory.ptr
+    block.cookie = memory.cookie
+    block.beyond = <unsigned char>(memory.nbytes - block.nbytes)
+    # Read without the lock by `own_block`.
+    ndx_store_byte(&block.holding, OWN_RANGE)
 
 cdef inline bint block_is_used(const Block *block) noexcept:
     """Whether an operation computes on a block, or foreign code may read it."""

@@ -27,8 +27,6 @@ from ndx.backends.base cimport ALIGNMENT, ALLOCATED, Backend, Memory, devices
 
 from ndx._lib import caches
 
-cdef extern from "ndx/internal/checked.h" nogil:
-    void ndx_require(bint condition, const char *what)
 
 cdef extern from *:
     """
@@ -337,29 +335,6 @@ cdef void block_discard(Block *block) noexcept:
         PyMem_Free(block)
 
 
-cdef void block_take_memory(Block *block, const Memory *memory) noexcept:
-    """Give a block memory of its own; the caller sets its backend."""
-    ndx_require(memory.nbytes - block.nbytes < 256, "a range is of another size")
-    block.ptr = memory.ptr
-    block.cookie = memory.cookie
-    block.beyond = <unsigned char>(memory.nbytes - block.nbytes)
-    # Read without the lock by `own_block`.
-    ndx_store_byte(&block.holding, OWN_RANGE)
-
-
-cdef Memory block_memory(const Block *block) noexcept:
-    """Return a block's own memory, as its backend knows it; `ptr` is NULL without one.
-
-    A block without may have a backend all the same: it has no bytes, or is a cell.
-    """
-    cdef Memory memory
-    memory.ptr = block.ptr if block_has_range(block) else NULL
-    memory.nbytes = block.nbytes + block.beyond
-    memory.cookie = block.cookie
-    memory.purged = 0 if block.note == NULL else block.note.purged
-    return memory
-
-
 cdef Note *block_note(Block *block) noexcept:
     """Return the note of a block, a blank one at first; NULL if there is no memory."""
     if block.note == NULL:
@@ -393,8 +368,18 @@ cdef object block_part(const Block *block, PyObject *const *part):
     return held
 
 
-cdef void block_take_out(Block *block, Taken *taken) noexcept:
-    """Take what a block holds out of it, to be given back without the lock."""
+# What a block has held, and gives back.
+cdef struct Taken:
+    Memory memory
+    PyObject *backend            # strong
+    PyObject *memory_owner       # strong
+    char *ptr
+    uint64_t serial
+    int holding
+    int ending
+
+
+cdef inline void take_out(Block *block, Taken *taken) noexcept:
     ndx_require(ndx_get_int(&block.pins) == 0,
                 "the memory of a pinned block goes back")
     taken.memory = block_memory(block)
@@ -414,24 +399,31 @@ cdef void block_take_out(Block *block, Taken *taken) noexcept:
         block.note.serial = 0
 
 
-cdef void give_back(const Taken *taken) noexcept:
-    """Give back what a block has held."""
-    cdef Memory memory = taken.memory
+cdef inline void give_up(Block *block) noexcept:
+    """Give back what a block holds; first release its lock, as that may run Python."""
+    cdef Taken taken
+    take_out(block, &taken)
+    block_unlock(block)
     if taken.backend != NULL:
         # Arrays without elements have a backend, but nothing of it.
-        if memory.ptr != NULL:
-            untrace(memory.ptr)
-            (<Backend>taken.backend).release(&memory)
+        if taken.memory.ptr != NULL:
+            untrace(taken.memory.ptr)
+            (<Backend>taken.backend).release(&taken.memory)
         elif taken.holding == OWN_CELL:
-            (<Backend>taken.backend).give_cell(taken.ptr, memory.nbytes)
+            (<Backend>taken.backend).give_cell(taken.ptr, taken.memory.nbytes)
         elif taken.holding == IN_OBJECTS:
             (<Backend>taken.backend).cells = NULL
         Py_DECREF(<object>taken.backend)
     if taken.holding == OWN_CELL:
-        PyMem_Free(memory.cookie)
+        PyMem_Free(taken.memory.cookie)
     Py_XDECREF(taken.memory_owner)
     if taken.serial != 0:
         observers.ended(taken.serial, taken.ending)
+
+
+cdef void block_give_up(Block *block) noexcept:
+    """Give back what a block holds; first release its lock: `give_up` by a call."""
+    give_up(block)
 
 
 cdef void block_set_free(Block *block) noexcept:
@@ -447,7 +439,6 @@ cdef void block_free(Block *block) noexcept:
     """Take back all that a block holds, once its last reference is gone."""
     cdef PyObject *parent
     cdef PyObject *clock
-    cdef Taken taken
     cdef bint holds
     block_lock(block)
     parent = block.parent
@@ -459,10 +450,9 @@ cdef void block_free(Block *block) noexcept:
     holds = block.holding or block.backend != NULL or block.memory_owner != NULL \
         or block_serial(block)
     if holds:
-        block_take_out(block, &taken)
-    block_unlock(block)
-    if holds:
-        give_back(&taken)
+        give_up(block)
+    else:
+        block_unlock(block)
     block_discard(block)
     Py_XDECREF(parent)
     Py_XDECREF(clock)
@@ -552,7 +542,6 @@ cdef int block_close(Block *block) except -1:
     cdef PyObject *parent
     cdef const uint64_t *now
     cdef bint computes
-    cdef Taken taken
     block_lock(block)
     if block_is_closed(block):
         block_unlock(block)
@@ -574,9 +563,7 @@ cdef int block_close(Block *block) except -1:
     if parent != NULL:
         (<BlockParent>parent).block_freed(block)
         block.parent = NULL
-    block_take_out(block, &taken)
-    block_unlock(block)
-    give_back(&taken)
+    block_give_up(block)
     Py_XDECREF(parent)
     return 0
 
@@ -584,7 +571,6 @@ cdef int block_close(Block *block) except -1:
 cdef void block_settle(Block *block) noexcept:
     """Return a retired block's range to its owner, if its last use has just ended."""
     cdef PyObject *parent
-    cdef Taken taken
     block_lock(block)
     if block_is_used(block) or not block.retired:
         block_unlock(block)
@@ -594,9 +580,7 @@ cdef void block_settle(Block *block) noexcept:
     if parent != NULL:
         (<BlockParent>parent).block_idle(block)
         block.parent = NULL
-    block_take_out(block, &taken)
-    block_unlock(block)
-    give_back(&taken)
+    block_give_up(block)
     Py_XDECREF(parent)
 
 
