@@ -102,17 +102,16 @@ if not understands(LOOPS):
 # gain nothing by -O3 (measured). These are the others: the ways of small operations,
 # and loops over elements. (-O2 without its slowest passes makes x + y slower.)
 HOT = [
-    "ndx._api.creation*", "ndx._api.indexing", "ndx._array.*", "ndx._arenas.arena",
-    "ndx._blocks.*", "ndx._compute.[!glnp]*", "ndx._compute.loops",
-    "ndx._context.context", "ndx._context.scopes", "ndx._core", "ndx._fusing.replay",
-    "ndx._lib.dtypes", "ndx._lib.layout", "ndx._methods.exports",
+    "ndx._api.creation*", "ndx._api.indexing", "ndx._api.public_function",
+    "ndx._array.*", "ndx._arenas.arena", "ndx._blocks.*", "ndx._compute.[!glnp]*",
+    "ndx._compute.loops", "ndx._context.context", "ndx._context.scopes", "ndx._core",
+    "ndx._fusing.replay", "ndx._lib.dtypes", "ndx._lib.layout", "ndx._methods.exports",
     "ndx._methods.indexing", "ndx._methods.method_rows", "ndx._methods.numpy_dispatch",
     "ndx._methods.numpy_function_table", "ndx._methods.operators",
     "ndx._methods.selection", "ndx._methods.ufuncs", "ndx._methods.values",
     "ndx._numpy.*functions", "ndx._numpy.order_statistics", "ndx._numpy.wrappers",
-    "ndx._shared",
-    "ndx.backends._pool.pool", "ndx.backends._pool.store", "ndx.backends.base",
-    "ndx.backends.host", "ndx.backends.pooled",
+    "ndx._shared", "ndx.backends._pool.pool", "ndx.backends._pool.store",
+    "ndx.backends.base", "ndx.backends.host", "ndx.backends.pooled",
 ]  # fmt: skip
 # Warnings are of the sanitizers' build: to look for them takes a tenth of the time.
 WARNINGS = ["-w"]

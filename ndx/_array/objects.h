@@ -18,8 +18,9 @@ static PyObject *ndx_idle_objects[NDX_IDLE_OBJECTS];
 static int ndx_idle_count = 0; /* guarded by the GIL, like all of these */
 static int ndx_idle_most = 0;  /* 0: use the slots of the type */
 
-/* Return whether objects of a type are plain memory after the collector's header. */
-static inline int ndx_is_plain_type(PyTypeObject *type) {
+/* Return whether objects of a type are `size` bytes of plain memory after the collector's
+ * header. */
+static inline int ndx_is_plain_type(PyTypeObject *type, size_t size) {
     unsigned long others = Py_TPFLAGS_HEAPTYPE;
 #if defined(Py_TPFLAGS_MANAGED_DICT)
     others |= Py_TPFLAGS_MANAGED_DICT;
@@ -27,14 +28,18 @@ static inline int ndx_is_plain_type(PyTypeObject *type) {
 #if defined(Py_TPFLAGS_MANAGED_WEAKREF)
     others |= Py_TPFLAGS_MANAGED_WEAKREF;
 #endif
-    return PyType_IS_GC(type) && (type->tp_flags & others) == 0 && type->tp_itemsize == 0
+    return PyType_IS_GC(type) && (type->tp_flags & others) == 0
+        && type->tp_basicsize == (Py_ssize_t)size && type->tp_itemsize == 0
         && type->tp_dictoffset == 0 && type->tp_alloc == PyType_GenericAlloc
         && type->tp_free == PyObject_GC_Del;
 }
 
-/* Return an untracked object whose fields are all 0; NULL with an exception. */
-static inline PyObject *ndx_object_new(PyTypeObject *type) {
+/* Return an untracked object of `size` bytes, a constant, whose fields are all 0; NULL with
+ * an exception. */
+static inline PyObject *ndx_object_new(PyTypeObject *type, size_t size) {
     PyObject *object;
+    char *fields;
+    size_t half;
     if (ndx_idle_count > 0) {
         object = PyObject_Init(ndx_idle_objects[--ndx_idle_count], type);
     } else if (ndx_idle_most > 0) {
@@ -42,11 +47,14 @@ static inline PyObject *ndx_object_new(PyTypeObject *type) {
         if (object == NULL) { return NULL; }
     } else {
         object = type->tp_alloc(type, 0);
-        if (object == NULL) { return NULL; }
-        PyObject_GC_UnTrack(object);
+        if (object != NULL) { PyObject_GC_UnTrack(object); }
+        return object;
     }
-    memset((char *)object + sizeof(PyObject), 0,
-           (size_t)type->tp_basicsize - sizeof(PyObject));
+    /* GCC writes up to 96 bytes by a few instructions, and more by a loop. */
+    fields = (char *)object + sizeof(PyObject);
+    half = (size - sizeof(PyObject)) / 2;
+    memset(fields, 0, half);
+    memset(fields + half, 0, size - sizeof(PyObject) - half);
     return object;
 }
 
@@ -70,18 +78,18 @@ static inline void ndx_drop_idle_objects(void) {
 }
 
 /* Make and reuse objects of a type by hand, if its layout allows it. */
-static inline void ndx_set_fast_objects(PyTypeObject *type, int fast) {
-    ndx_idle_most = fast && ndx_is_plain_type(type) ? NDX_IDLE_OBJECTS : 0;
+static inline void ndx_set_fast_objects(PyTypeObject *type, size_t size, int fast) {
+    ndx_idle_most = fast && ndx_is_plain_type(type, size) ? NDX_IDLE_OBJECTS : 0;
     if (ndx_idle_most == 0) { ndx_drop_idle_objects(); }
 }
 
 /* Set the destructor of a type, and its public name. */
-static inline void ndx_set_up_type(PyTypeObject *type, destructor dealloc,
+static inline void ndx_set_up_type(PyTypeObject *type, size_t size, destructor dealloc,
                                    const char *name) {
     type->tp_dealloc = dealloc;
     if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) { type->tp_name = name; }
     PyType_Modified(type);
-    ndx_set_fast_objects(type, 1);
+    ndx_set_fast_objects(type, size, 1);
 }
 
 #endif

@@ -66,7 +66,7 @@ ctypedef void (*Announce)(BaseArray x) noexcept
 cdef void set_announce(Announce hook) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef BaseArray bare_array(int ndim)
-cdef Block *own_block(BaseArray x) except NULL
+cdef Block *take_block(BaseArray x) except NULL
 cdef void set_base(BaseArray x, object base) noexcept
 cdef int set_layout(BaseArray x) except -1
 cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
@@ -105,6 +105,18 @@ cdef inline bint holds_number(BaseArray x) noexcept:
 cdef inline bint is_in_object(BaseArray x) noexcept:
     """Whether the elements lie in the object: until it shares them (`own_block`)."""
     return ndx_load_byte(&x.block.holding) == IN_OBJECTS
+
+cdef inline Block *own_block(BaseArray x) except NULL:
+    """Return the block of an array; elements that lie in the object move to a block.
+
+    Before something shares the memory (a view, an export, an operation that pins it),
+    the memory must belong to a block: the object may die first, and shared elements
+    must not move. A number also keeps its element, which nothing changes: it must have
+    been written.
+    """
+    if ndx_load_byte(&x.block.holding) < IN_OBJECTS:
+        return x.block
+    return take_block(x)
 
 cdef inline size_t block_nbytes(BaseArray x) noexcept:
     """Return the bytes of the memory of which an array is all or a part."""

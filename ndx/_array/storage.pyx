@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    AWAY, IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
+    IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
     block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
     block_is_usable, block_is_used, block_leave, block_lose, block_of_cell,
     block_origin, block_part, block_pin, block_unpin, block_wait_for_device, block_want,
@@ -30,7 +30,8 @@ from ndx._lib.free_threading cimport (
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
-    fill_c_strides, is_c_contiguous, is_f_contiguous, order_axes, shape_tuple,
+    fill_c_strides, is_c_contiguous, is_f_contiguous, ndx_multiply, order_axes,
+    shape_tuple,
 )
 from ndx.backends.base cimport CELL
 
@@ -76,14 +77,15 @@ cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
 
 cdef extern from "ndx/_array/objects.h":
-    object ndx_object_new(PyTypeObject *cls)
+    object ndx_object_new(PyTypeObject *cls, size_t size)
     void ndx_object_free(PyObject *object) noexcept
     ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
-    bint ndx_is_plain_type(PyTypeObject *cls) noexcept
+    bint ndx_is_plain_type(PyTypeObject *cls, size_t size) noexcept
     int NDX_IDLE_OBJECTS, ndx_idle_count
     void ndx_drop_idle_objects() noexcept
-    void ndx_set_fast_objects(PyTypeObject *cls, bint fast) noexcept
-    void ndx_set_up_type(PyTypeObject *cls, Dealloc dealloc, const char *name) noexcept
+    void ndx_set_fast_objects(PyTypeObject *cls, size_t size, bint fast) noexcept
+    void ndx_set_up_type(PyTypeObject *cls, size_t size, Dealloc dealloc,
+                         const char *name) noexcept
 
 cdef extern from "ndx/_array/number_types.h":
     ctypedef struct Numbers "ndx_number_functions":
@@ -149,7 +151,7 @@ cdef int set_array_type(type cls, const char *name) except -1:
     global array_type, kept_array_type
     kept_array_type = cls
     array_type = <PyTypeObject *>cls
-    ndx_set_up_type(array_type, array_dealloc, name)
+    ndx_set_up_type(array_type, sizeof(BaseArray), array_dealloc, name)
     return 0
 
 
@@ -202,12 +204,12 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
 
 def is_plain_type(type cls):
     """Whether `ndx_object_new` could make objects of a class; for tests."""
-    return ndx_is_plain_type(<PyTypeObject *>cls)
+    return ndx_is_plain_type(<PyTypeObject *>cls, sizeof(BaseArray))
 
 
 def make_objects_by_hand(bint fast):
     """Make array objects by `ndx_object_new`, or by Cython's slots; for tests."""
-    ndx_set_fast_objects(array_type, fast)
+    ndx_set_fast_objects(array_type, sizeof(BaseArray), fast)
 
 
 def objects_kept():
@@ -299,9 +301,9 @@ cdef class ExportGuard:
             export_free(self.export)
 
 
-cdef BaseArray bare_array(int ndim):
+cdef inline BaseArray bare(int ndim):
     """Return an array with room for its layout, and no block yet."""
-    cdef BaseArray x = <BaseArray>ndx_object_new(array_type)
+    cdef BaseArray x = <BaseArray>ndx_object_new(array_type, sizeof(BaseArray))
     x.ndim = <unsigned char>ndim
     x.shape = x.dims
     if ndim > INLINE_DIMS:
@@ -316,6 +318,11 @@ cdef BaseArray bare_array(int ndim):
     x.maker = ndx_maker()
     enter_living(<PyObject *>x)
     return x
+
+
+cdef BaseArray bare_array(int ndim):
+    """Return an array with room for its layout, for other modules: `bare` by a call."""
+    return bare(ndim)
 
 
 cdef inline size_t room_of(BaseArray x) noexcept:
@@ -339,20 +346,11 @@ cdef Block *cell_of(BaseArray x, PyObject *backend) except NULL:
     return block_of_cell(data_of(x), block_nbytes(x), backend)
 
 
-cdef Block *own_block(BaseArray x) except NULL:
-    """Return the block of an array; elements that lie in the object move to a block.
-
-    Before something shares the memory (a view, an export, an operation that pins it),
-    the memory must belong to a block: the object may die first, and shared elements
-    must not move. A number also keeps its element, which nothing changes: it must have
-    been written.
-    """
+cdef Block *take_block(BaseArray x) except NULL:
+    """Return the block of an array, where its elements lie now: see `own_block`."""
     cdef Block *before = x.block
     cdef Block *block
-    cdef unsigned char holding = ndx_load_byte(&before.holding)
-    if holding < IN_OBJECTS:
-        return before
-    if holding == AWAY:
+    if ndx_load_byte(&before.holding) != IN_OBJECTS:
         block_want(before)
         return before
     block = cell_of(x, before.backend)
@@ -369,14 +367,30 @@ cdef Block *own_block(BaseArray x) except NULL:
 
 cdef int set_layout(BaseArray x) except -1:
     """Derive the size and the contiguity from shape and strides."""
-    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     # Counts bytes, too: if they fit, no derived size, stride or offset can overflow.
+    cdef Py_ssize_t step = itemsize_of[x.dtype], size = 1
+    cdef bint contiguous = True
+    cdef int axis
+    for axis in range(x.ndim - 1, -1, -1):
+        if x.shape[axis] != 1 and x.strides[axis] != step:
+            contiguous = False
+        if x.shape[axis] <= 0 or ndx_multiply(step, x.shape[axis], &step):
+            return set_empty_layout(x)
+        size *= x.shape[axis]
+    x.size = size
+    x.c_contiguous = contiguous
+    x.f_contiguous = contiguous if x.ndim < 2 else \
+        is_f_contiguous(x.ndim, x.shape, x.strides, itemsize_of[x.dtype])
+    return 0
+
+
+cdef int set_empty_layout(BaseArray x) except -1:
+    """Set the layout of an array without elements; ValueError for a wrong shape."""
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     x.size = count_elements(x.ndim, x.shape, itemsize)
-    if x.size == 0:
-        # The strides are unused, but consumers may read them before the size.
-        fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
-    x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
-    x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
+    # The strides are unused, but consumers may read them before the size.
+    fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
+    x.c_contiguous = x.f_contiguous = True
     return 0
 
 
@@ -406,23 +420,25 @@ cdef inline BaseArray laid_out(int dtype, int ndim, const Py_ssize_t *shape,
 
     `order` lists the axes, outermost first; NULL is C order.
     """
-    cdef BaseArray x = bare_array(ndim)
-    cdef Py_ssize_t step = itemsize_of[dtype]
+    cdef BaseArray x = bare(ndim)
+    cdef Py_ssize_t step = itemsize_of[dtype], size = 1
     cdef int i, axis, long_axes = 0
     x.dtype = <unsigned char>dtype
-    x.size = count_elements(ndim, shape, step)
     for i in range(ndim - 1, -1, -1):
-        # Without elements the strides are unused, but consumers may read them.
-        axis = i if order == NULL or x.size == 0 else order[i]
+        axis = i if order == NULL else order[i]
         x.shape[axis] = shape[axis]
         x.strides[axis] = step
-        if shape[axis] > 1:
-            step *= shape[axis]
-            long_axes += 1
-    x.c_contiguous = x.f_contiguous = long_axes <= 1 or x.size == 0
+        if shape[axis] <= 0 or ndx_multiply(step, shape[axis], &step):
+            memcpy(x.shape, shape, ndim * sizeof(Py_ssize_t))
+            set_empty_layout(x)
+            return x
+        size *= shape[axis]
+        long_axes += shape[axis] > 1
+    x.size = size
+    x.c_contiguous = x.f_contiguous = long_axes <= 1
     if order == NULL:
         x.c_contiguous = True
-    elif not x.c_contiguous:
+    elif long_axes > 1:
         step = itemsize_of[dtype]
         x.c_contiguous = is_c_contiguous(ndim, x.shape, x.strides, step)
         x.f_contiguous = is_f_contiguous(ndim, x.shape, x.strides, step)
@@ -460,7 +476,8 @@ cdef BaseArray new_number(int dtype):
     A number is an array without axes that is independent of workspaces and backends,
     immutable and hashable. Its element lies in the object.
     """
-    cdef BaseArray x = <BaseArray>ndx_object_new(&ndx_number_types[dtype])
+    cdef BaseArray x = <BaseArray>ndx_object_new(
+        &ndx_number_types[dtype], sizeof(BaseArray))
     x.shape = x.strides = x.dims
     x.dtype = <unsigned char>dtype
     x.size = 1
@@ -498,7 +515,7 @@ cdef BaseArray new_like(BaseArray x, int dtype):
         find_order(x, order)
         return new_array(x.block.device, dtype, x.ndim, x.shape, order, False)
     # Fast path: reuses the numbers of `x`. It is a tenth of the time of a small sum.
-    result = bare_array(x.ndim)
+    result = bare(x.ndim)
     result.dtype = <unsigned char>dtype
     result.size = x.size
     for axis in range(x.ndim):
@@ -533,7 +550,7 @@ cdef void find_order(BaseArray x, int *order) noexcept:
 
 cdef BaseArray new_view(BaseArray x, int ndim):
     """Return an array over the block of `x`; the caller sets its layout."""
-    cdef BaseArray view = bare_array(ndim)
+    cdef BaseArray view = bare(ndim)
     require_usable(x)
     view.dtype = x.dtype
     if holds_number(x):
@@ -710,7 +727,7 @@ cdef BaseArray lay_out(cnp.ndarray source):
     cdef BaseArray x
     if dtype < 0 or not cnp.PyArray_ISALIGNED(source) or source.ndim > MAXDIMS:
         return None
-    x = bare_array(source.ndim)
+    x = bare(source.ndim)
     x.dtype = <unsigned char>dtype
     for axis in range(source.ndim):
         x.shape[axis] = source.shape[axis]

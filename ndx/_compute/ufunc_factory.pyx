@@ -16,7 +16,7 @@ def ufunc_domain(name):
     return find_ufunc(name).domain
 
 
-cdef BaseArray output(object out):
+cdef inline BaseArray output(object out):
     if out is None or is_array(out):
         return out
     raise TypeError(f"out must be an NDArray, not {type(out).__name__}")

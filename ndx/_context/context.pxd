@@ -1,4 +1,3 @@
-from cpython.contextvars cimport PyContextVar_Get
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport uint64_t
@@ -6,9 +5,14 @@ from libc.stdint cimport uint64_t
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
 from ndx._lib.free_threading cimport NDX_FREE_THREADED, ndx_load_flag
-from ndx._lib.interpreter cimport Owned
+from ndx._lib.interpreter cimport Owned, is_here
 from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend
+
+cdef extern from "Python.h":
+    # Borrows the variable: Cython counts what it takes as an object.
+    int PyContextVar_Get(PyObject *variable, PyObject *default_value,
+                         PyObject **value) except -1
 
 # Allocates the data of NumPy's new arrays within a scope of ``use(numpy=True)``.
 cdef class PlainNumpy:
@@ -59,7 +63,12 @@ cdef object variable             # the ContextVar
 cdef Context before(Context context)
 cdef Backend backend_of(Context context)
 cdef void drop_entry(Entry entry) noexcept
-cdef Arena arena_of(Context context)
+cdef inline Arena arena_of(Context context):
+    """Return the CPU's arena of the innermost scope here; None without one."""
+    if context is None or context.top is None or not is_here(context):
+        return None
+    return context.top.arena
+
 cdef Backend outer_backend()
 cdef PlainNumpy plain_numpy()
 cdef int check_numpy(object numpy, Backend backend) except -1
@@ -92,7 +101,7 @@ cdef inline Context last_context():
     """Return the variable's current value that is not abandoned; None without one."""
     cdef PyObject *value = NULL
     cdef Context context
-    PyContextVar_Get(variable, NULL, &value)
+    PyContextVar_Get(<PyObject *>variable, NULL, &value)
     if value == NULL:
         return None
     found = <object>value
@@ -105,7 +114,12 @@ cdef inline Context last_context():
 
 cdef Backend placing_backend()
 cdef int placing_device() except -1
-cdef int device_of_new(object device) except -1
+cdef int named_device(object device) except -1
+
+cdef inline int device_of_new(object device) except -1:
+    """Return the device number for a ``device=`` argument; None: that of new arrays."""
+    return placing_device() if device is None else named_device(device)
+
 cdef Arena current_arena(int device)
 cdef Arena enclosing_arena(int device)
 cdef Arena open_arena(object wanted)

@@ -123,12 +123,6 @@ cdef Backend backend_of(Context context):
     return context.host
 
 
-cdef Arena arena_of(Context context):
-    if context is None or context.top is None or not is_here(context):
-        return None
-    return context.top.arena
-
-
 cdef Backend default_backend_of_new():
     """Return the backend of new arrays outside of all scopes."""
     return <Backend>default(&default_place)
@@ -361,11 +355,9 @@ cdef int placing_device() except -1:
     return place(top_context()).device_number if devices.in_use else 0
 
 
-cdef int device_of_new(object device) except -1:
-    """Return the device number for a ``device=`` argument; None: that of new arrays."""
-    if device is not None:
-        return number_of(find_device(device))
-    return placing_device()
+cdef int named_device(object device) except -1:
+    """Return the number of a device or a name."""
+    return number_of(find_device(device))
 
 
 cdef Arena current_arena(int device):

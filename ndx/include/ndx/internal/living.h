@@ -83,8 +83,11 @@ static inline void ndx_living_remove(uint32_t *place, ptrdiff_t offset) {
         NDX_LIVING_LOCK(table);
         at = ndx_load(place);
         last = &table->entries[--table->count];
-        table->entries[at / NDX_SHARDS - 1] = *last;
-        ndx_store((uint32_t *)((char *)last->array + offset), at);
+        /* Mostly the array that came last goes first. */
+        if (last != &table->entries[at / NDX_SHARDS - 1]) {
+            table->entries[at / NDX_SHARDS - 1] = *last;
+            ndx_store((uint32_t *)((char *)last->array + offset), at);
+        }
         NDX_LIVING_UNLOCK(table);
     }
 }
