@@ -510,10 +510,8 @@ cdef BaseArray new_like(BaseArray x, int dtype):
     cdef BaseArray result
     cdef Py_ssize_t itemsize = itemsize_of[dtype]
     cdef int axis
-    cdef int order[MAXDIMS]
     if not x.c_contiguous or x.block.device:
-        find_order(x, order)
-        return new_array(x.block.device, dtype, x.ndim, x.shape, order, False)
+        return new_in_order(x, dtype, False, None)
     # Fast path: reuses the numbers of `x`. It is a tenth of the time of a small sum.
     result = bare(x.ndim)
     result.dtype = <unsigned char>dtype
@@ -536,16 +534,18 @@ cdef BaseArray new_like(BaseArray x, int dtype):
 
 cdef BaseArray new_detached_like(BaseArray x, Arena arena):
     """Return a new array like `x`, on its device, in an arena; None: in no arena."""
-    cdef int order[MAXDIMS]
-    find_order(x, order)
-    return new_detached(x.block.device, x.dtype, x.ndim, x.shape, order, False, arena)
+    return new_in_order(x, x.dtype, True, arena)
 
 
-cdef void find_order(BaseArray x, int *order) noexcept:
-    """Find the order of the axes of `x` in memory, outermost first."""
+cdef BaseArray new_in_order(BaseArray x, int dtype, bint detached, Arena arena):
+    """Return a new array like `x`, whose axes lie in memory in the order of those."""
     cdef Py_ssize_t strides[1][MAXDIMS]
+    cdef int order[MAXDIMS]
     memcpy(strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
     order_axes(x.ndim, x.shape, 1, strides, True, order)
+    if detached:
+        return new_detached(x.block.device, dtype, x.ndim, x.shape, order, False, arena)
+    return new_array(x.block.device, dtype, x.ndim, x.shape, order, False)
 
 
 cdef BaseArray new_view(BaseArray x, int ndim):
