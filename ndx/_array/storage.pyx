@@ -347,7 +347,7 @@ cdef Block *cell_of(BaseArray x, PyObject *backend) except NULL:
 
 
 cdef Block *take_block(BaseArray x) except NULL:
-    """Return the block of an array, where its elements lie now: see `own_block`."""
+    """Do as `own_block` for elements that lie in the object, or that an evictor moved."""
     cdef Block *before = x.block
     cdef Block *block
     if ndx_load_byte(&before.holding) != IN_OBJECTS:

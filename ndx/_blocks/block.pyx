@@ -368,62 +368,39 @@ cdef object block_part(const Block *block, PyObject *const *part):
     return held
 
 
-# What a block has held, and gives back.
-cdef struct Taken:
-    Memory memory
-    PyObject *backend            # strong
-    PyObject *memory_owner       # strong
-    char *ptr
-    uint64_t serial
-    int holding
-    int ending
-
-
-cdef inline void take_out(Block *block, Taken *taken) noexcept:
+cdef void block_give_up(Block *block) noexcept:
+    """Give back what a block holds; first release its lock, as that may run Python."""
+    cdef Memory memory = block_memory(block)
+    cdef PyObject *backend = block.backend
+    cdef PyObject *memory_owner = block.memory_owner
+    cdef char *ptr = block.ptr
+    cdef unsigned char holding = block.holding
+    cdef uint64_t serial = block_serial(block)
+    cdef int ending = ending_of(block) if serial else DROPPED
     ndx_require(ndx_get_int(&block.pins) == 0,
                 "the memory of a pinned block goes back")
-    taken.memory = block_memory(block)
-    taken.backend = block.backend
-    taken.memory_owner = block.memory_owner
-    taken.ptr = block.ptr
-    taken.holding = block.holding
-    taken.serial = block_serial(block)
-    taken.ending = ending_of(block) if taken.serial else DROPPED
-    # The block lets go of its backend and its owner of memory first: both may run
-    # Python.
     block.backend = NULL
     block.memory_owner = NULL
     block.ptr = NULL
     ndx_store_byte(&block.holding, NOT_OWN)
-    if taken.serial:
+    if serial:
         block.note.serial = 0
-
-
-cdef inline void give_up(Block *block) noexcept:
-    """Give back what a block holds; first release its lock, as that may run Python."""
-    cdef Taken taken
-    take_out(block, &taken)
     block_unlock(block)
-    if taken.backend != NULL:
+    if backend != NULL:
         # Arrays without elements have a backend, but nothing of it.
-        if taken.memory.ptr != NULL:
-            untrace(taken.memory.ptr)
-            (<Backend>taken.backend).release(&taken.memory)
-        elif taken.holding == OWN_CELL:
-            (<Backend>taken.backend).give_cell(taken.ptr, taken.memory.nbytes)
-        elif taken.holding == IN_OBJECTS:
-            (<Backend>taken.backend).cells = NULL
-        Py_DECREF(<object>taken.backend)
-    if taken.holding == OWN_CELL:
-        PyMem_Free(taken.memory.cookie)
-    Py_XDECREF(taken.memory_owner)
-    if taken.serial != 0:
-        observers.ended(taken.serial, taken.ending)
-
-
-cdef void block_give_up(Block *block) noexcept:
-    """Give back what a block holds; first release its lock: `give_up` by a call."""
-    give_up(block)
+        if memory.ptr != NULL:
+            untrace(memory.ptr)
+            (<Backend>backend).release(&memory)
+        elif holding == OWN_CELL:
+            (<Backend>backend).give_cell(ptr, memory.nbytes)
+        elif holding == IN_OBJECTS:
+            (<Backend>backend).cells = NULL
+        Py_DECREF(<object>backend)
+    if holding == OWN_CELL:
+        PyMem_Free(memory.cookie)
+    Py_XDECREF(memory_owner)
+    if serial:
+        observers.ended(serial, ending)
 
 
 cdef void block_set_free(Block *block) noexcept:
@@ -450,7 +427,7 @@ cdef void block_free(Block *block) noexcept:
     holds = block.holding or block.backend != NULL or block.memory_owner != NULL \
         or block_serial(block)
     if holds:
-        give_up(block)
+        block_give_up(block)
     else:
         block_unlock(block)
     block_discard(block)

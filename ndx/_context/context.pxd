@@ -10,7 +10,7 @@ from ndx._lib.unraisable cimport Refusals
 from ndx.backends.base cimport Backend
 
 cdef extern from "Python.h":
-    # Borrows the variable: Cython counts what it takes as an object.
+    # With pointers: Cython would count a reference to an object that it passes.
     int PyContextVar_Get(PyObject *variable, PyObject *default_value,
                          PyObject **value) except -1
 
