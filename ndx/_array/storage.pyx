@@ -347,7 +347,7 @@ cdef Block *cell_of(BaseArray x, PyObject *backend) except NULL:
 
 
 cdef Block *take_block(BaseArray x) except NULL:
-    """Do as `own_block` for elements that lie in the object, or that an evictor moved."""
+    """Do as `own_block`, for elements that lie in the object or that were moved."""
     cdef Block *before = x.block
     cdef Block *block
     if ndx_load_byte(&before.holding) != IN_OBJECTS:
