@@ -165,6 +165,10 @@ class AsyncMaker(Maker):
                 return await self.make(epoch)
             except StopAsyncIteration:
                 return END
+            except Exception as error:
+                # It ends the epoch, as where a task makes the batches.
+                await self.aclose(epoch)
+                return Outcome(error=error)
         self._start(epoch)
         if asyncio.current_task() is epoch.task:
             raise waits_for_itself()

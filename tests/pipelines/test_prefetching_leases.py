@@ -103,6 +103,20 @@ def test_who_keeps_all_batches_gets_an_error(prefetch):
         assert sum(1 for _ in batches) == 100
 
 
+@every_road
+def test_the_error_ends_the_epoch(prefetch):
+    source = Numbers(100)
+    with prefetch(source, depth=1, slots=2, warmup=1, patience=0) as batches:
+        iterator = iter(batches)
+        kept = []
+        with pytest.raises(ndx.WorkspaceError, match="all 2 slots"):
+            kept.extend(iterator)
+        assert wait_until(lambda: source.closed == 1)
+        assert list(iterator) == []
+        for i, batch in enumerate(kept):
+            check(batch, i)
+
+
 def test_patience_is_for_other_threads():
     """Another thread may release a batch while the consumer waits."""
     source = Numbers(40)
