@@ -8,11 +8,11 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.copies cimport cast, copy_into
 from ndx._compute.manipulation cimport (
-    join, repeated, repeated_each, same_lengths, shapes_error,
+    check_repeats, join, repeated, repeated_each, same_lengths, shapes_error,
 )
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport (
-    FLOAT64, INT64, KIND_FLOAT, KIND_UINT, dtype_object, kind_of,
+    INT64, KIND_FLOAT, KIND_UINT, dtype_object, kind_of,
 )
 from ndx._lib.integers cimport int_value
 from ndx._lib.layout cimport (
@@ -22,7 +22,6 @@ from ndx._lib.layout cimport (
 from ndx._methods.numpy_layout cimport flipped, reshape_view, reshaped
 
 from ndx._api.creation import empty_like
-from ndx._api.statistical import sum as total
 from ndx._compute.manipulation import rolled, tiled
 from ndx._compute.numpy_calls import as_int, axes_of, axis_index, call
 
@@ -791,10 +790,7 @@ cdef object by_counts(BaseArray x, BaseArray counts, int axis):
     if kind_of[counts.dtype] == KIND_UINT:
         # NumPy does not accept uint64.
         counts = cast(counts, INT64)
-    if counts.block.device == 0 and float(total(cast(counts, FLOAT64))) >= 2**62:
-        # NumPy's own sum of the counts would wrap.
-        raise ValueError(
-            "repeat: the counts add up to more than the address space holds")
+    check_repeats(x, counts)
     return call("repeat", x, counts, axis=axis)
 
 

@@ -4,11 +4,15 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
-from ndx._array.storage cimport BaseArray, new_empty, new_like, new_view, set_layout
+from ndx._array.storage cimport (
+    BaseArray, is_array, new_empty, new_like, new_view, set_layout,
+)
 from ndx._compute.copies cimport cast, copy_into, in_c_order, transfer
 from ndx._compute.costs cimport LARGE
 from ndx._lib.dtypes cimport INT64, itemsize_of, promote_all
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge
+
+import numpy as np
 
 from ndx._compute.numpy_calls import on_device
 
@@ -248,6 +252,23 @@ cdef void run_total(void *arg, char **data, const Walk *walk) noexcept nogil:
             total.refused = True
         else:
             total.sum += counts[i]
+
+
+cdef int check_repeats(BaseArray x, object counts) except -1:
+    """Raise ValueError for counts whose sum NumPy's `repeat` would wrap.
+
+    It would write beyond its result.
+    """
+    if x.block.device or is_array(counts) and (<BaseArray>counts).block.device:
+        return 0
+    numbers = np.asarray(counts)
+    if numbers.dtype.kind in "iu":
+        total = numbers.sum(dtype=np.float64) * (x.size if numbers.size == 1 else 1)
+        if abs(total) >= 2**62:
+            raise ValueError(
+                f"repeat: the counts add up to {total:.3g} elements, beyond the "
+                "address space")
+    return 0
 
 
 cdef BaseArray repeated_each(BaseArray x, BaseArray counts, int axis):

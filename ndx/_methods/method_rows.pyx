@@ -11,6 +11,7 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, as_number, is_array, same_view
 from ndx._compute.elementwise cimport clip_between
+from ndx._compute.manipulation cimport check_repeats
 from ndx._compute.reductions cimport reduce_where
 from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport (
@@ -228,7 +229,10 @@ cdef object repeat(Row row, PyObject **given):
     """a, repeats, axis"""
     cdef BaseArray x = <BaseArray>given[0]
     axis = value_of(given[2])
-    if given[1] == NULL or not repeats_plainly(x, <object>given[1], axis):
+    if given[1] == NULL:
+        return NotImplemented
+    if not repeats_plainly(x, <object>given[1], axis):
+        check_repeats(x, <object>given[1])
         return NotImplemented
     return row.data(x, <object>given[1], axis=axis)
 

@@ -42,6 +42,20 @@ def test_repeat_of_large_arrays(dtype, shape):
             assert_same(found, np.repeat(b, counts, axis))
 
 
+@pytest.mark.parametrize("count", [2**59, 2**60, 2**61 + 1, 2**62, 2**63 - 1, -(2**61)])
+def test_repeat_beyond_the_address_space(count):
+    """NumPy's own function wraps the product of 8 elements and the count."""
+    x = ndx.ones((2, 4))
+    of_the_standard = [count, np.int64(count), ndx.asarray([count])]
+    for repeats in (*of_the_standard, [count], np.array([count]), [count] * 8):
+        for function in (np.repeat, ndx.NDArray.repeat):
+            with pytest.raises(ValueError, match="address space|negative"):
+                function(x, repeats)
+    for repeats in of_the_standard:
+        with pytest.raises(ValueError, match="address space|negative"):
+            ndx.repeat(x, repeats)
+
+
 def test_repeat_and_tile_make_new_arrays():
     x = ndx.ones(1)
     for result in (ndx.repeat(x, 1), ndx.repeat(x, 3), ndx.tile(x, (1,))):
