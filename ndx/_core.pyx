@@ -346,6 +346,9 @@ cdef class NDArray(NumPyMethods):
     def close(self) -> None:
         """Free the memory now; all arrays that share it become unusable.
 
+        Memory that another library owns (`asarray`, `from_dlpack`) is its owner's to
+        free, when the last array over it is gone.
+
         Raises
         ------
         BufferError

@@ -12,7 +12,7 @@ cdef class Spill:
     cdef Backend beyond                  # fallback of `backend`; None: no fallback
     cdef bint fails                      # spills are refused
 
-    cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1
+    cdef int check(self, Arena arena, size_t nbytes) except -1
     cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out)
 
 cdef enum:

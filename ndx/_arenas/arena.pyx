@@ -72,16 +72,23 @@ cdef class Spill:
             else:
                 self.backend = backends.get("mmap")
 
-    cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1:
+    cdef int check(self, Arena arena, size_t nbytes) except -1:
         """Raise if a request of `nbytes` may not spill from an arena."""
-        if self.fails and size:
-            raise OutOfMemoryError(
-                f"workspace {name!r} is full: {format_size(nbytes)} ({nbytes} bytes) "
-                f"asked for, {format_size(taken)} of {format_size(size)} taken in this "
-                "cycle. To go on, make it larger (size=...), let it spill "
-                "(spill='external'), or end the scope earlier.",
-                nbytes, taken, size, size, self.own.name)
-        return 0
+        cdef size_t taken, pinned
+        if not self.fails or not arena.size:
+            return 0
+        taken = arena.counts.cycle_bytes
+        pinned = pinned_bytes(arena)
+        raise OutOfMemoryError(
+            f"workspace {arena.clock.name!r} is full: {format_size(nbytes)} ({nbytes} "
+            f"bytes) asked for, {format_size(taken)} of {format_size(arena.size)} "
+            "taken in this cycle"
+            + (f", {format_size(pinned)} pinned by arrays of past cycles that escaped, "
+               "or that a NumPy view or a buffer still uses" if pinned else "")
+            + ". To go on, make it larger (size=...), let it spill (spill='external'), "
+            "or end the scope earlier"
+            + (", or drop what uses the past cycles." if pinned else "."),
+            nbytes, taken, arena.size, arena.size, self.own.name)
 
     cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out):
         """Serve a request that does not fit the arena; return the backend that did."""
@@ -447,8 +454,7 @@ cdef class Arena(Watcher):
         cdef Memory memory
         try:
             if block.generation == self.clock.now:
-                self.spilling.check(
-                    self.clock.name, block.nbytes, self.counts.cycle_bytes, self.size)
+                self.spilling.check(self, block.nbytes)
             backend = self.spilling.serve(
                 block.nbytes + GUARD * self.guarded, zero, self.size, &memory)
         except BaseException:
@@ -492,8 +498,7 @@ cdef class Arena(Watcher):
                 unpoison(self.backend, ptr, needed + extra)
             else:
                 spilled = True
-                self.spilling.check(
-                    self.clock.name, block.nbytes, self.counts.cycle_bytes, self.size)
+                self.spilling.check(self, block.nbytes)
                 if self.size and self.spilling.backend is not self.backend:
                     backend = self.spilling.serve(
                         block.nbytes + extra, False, self.size, &memory)

@@ -73,7 +73,8 @@ cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *stride
                      Py_ssize_t itemsize) except -1:
     """Raise ValueError if byte offsets computed from foreign strides would overflow.
 
-    Views of a checked array stay within its bounds, and need no check.
+    Views of a checked array stay within its bounds, and need no check. The step of an
+    axis of one element can be any number: it is never used.
     """
     cdef Py_ssize_t low = 0, high = itemsize, length = 0
     cdef int axis
@@ -83,9 +84,10 @@ cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *stride
             return 0
     for axis in range(ndim):
         # The whole length, not one less: walks step past the last element.
-        beyond = beyond or ndx_multiply(shape[axis], strides[axis], &length) or (
-            ndx_add(low, length, &low) if length < 0
-            else ndx_add(high, length, &high))
+        beyond = beyond or shape[axis] > 1 and (
+            ndx_multiply(shape[axis], strides[axis], &length)
+            or (ndx_add(low, length, &low) if length < 0
+                else ndx_add(high, length, &high)))
     if beyond or ndx_multiply(low, -1, &low) or ndx_add(high, low, &high):
         raise ValueError(
             f"an array of shape {shape_tuple(ndim, shape)} with strides "
@@ -448,13 +450,14 @@ cdef object read_axes(object axis):
         return axis
     if not isinstance(axis, (tuple, list)):
         try:
-            return index(axis)
+            # A bool would be an axis in Python, and is not one in NumPy.
+            return index(None if isinstance(axis, bool) else axis)
         except TypeError:
             pass
     axes = []
     for item in items_of(axis, "axis"):
         try:
-            axes.append(index(item))
+            axes.append(index(None if isinstance(item, bool) else item))
         except TypeError:
             raise TypeError(f"axis must be an int, not {type(item).__name__}") from None
     return tuple(axes)

@@ -213,3 +213,11 @@ def test_complex_has_no_order():
     for function in (ndx.var, ndx.std):
         with pytest.raises(TypeError):
             function(x)
+
+
+@pytest.mark.parametrize("axis", [True, False, np.True_, (0, True)])
+def test_a_bool_is_no_axis(axis):
+    x = ndx.ones((2, 3))
+    for call in (ndx.sum, ndx.max, ndx.any, ndx.squeeze, ndx.NDArray.sum):
+        with pytest.raises(TypeError, match=r"axis must be an int.*, not"):
+            call(x, axis=axis)

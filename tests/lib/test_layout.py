@@ -158,6 +158,14 @@ def test_strides_of_others_that_do_not_fit(strides):
         ndx.asarray(a)
 
 
+@pytest.mark.parametrize("step", [2**61, -(2**62), 2**63 - 1, -(2**63)])
+def test_the_step_of_one_element_is_not_used(step):
+    a = np.lib.stride_tricks.as_strided(np.arange(6.0), (1, 3, 1), (step, 8, step))
+    assert (ndx.asarray(a, copy=False) + 1).tolist() == [[[1.0], [2.0], [3.0]]]
+    x = ndx.arange(6, dtype="int8")[:: 2**63 - 1]
+    assert ndx.asarray(np.asarray(x), copy=False).tolist() == [0]
+
+
 # 65 axes, wherever they come from.
 Y = ndx.broadcast_to(ndx.ones(1), (1,) * 64)
 TOO_MANY = {

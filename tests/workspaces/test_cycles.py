@@ -203,6 +203,18 @@ def test_spill_fail(backend):
         assert part in str(error)
 
 
+@in_thread
+def test_spill_fail_names_what_past_cycles_hold(backend):
+    workspace = ndx.workspace("held", backend=backend, size=KIB, spill="fail")
+    with workspace:
+        view = np.asarray(ndx.ones(64))
+    with workspace, pytest.raises(ndx.OutOfMemoryError, match=r"512 B pinned .* drop"):
+        ndx.zeros(100)
+    del view
+    with workspace:
+        ndx.zeros(100)
+
+
 def test_spill_fail_serves_while_the_size_is_learned(backend):
     workspace = ndx.workspace(backend=backend, spill="fail", overallocation=0)
     with workspace:
