@@ -46,7 +46,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.free_threading cimport ndx_get_flag, ndx_set_flag
 from ndx._methods.numpy_function_table cimport (
-    CALLING_BACK, SMALL, Compute, Row, compute_of, row_of,
+    CALLING_BACK, SMALL, UNKNOWN, Compute, Row, compute_of, row_of,
 )
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
@@ -305,7 +305,7 @@ cdef class Call:
         for i in range(0 if self.taken is None else len(self.taken)):
             if self.taken[i] is result and (
                     is_array(self.args[i])
-                    or i and place_of_output(self.row.function) == i):
+                    or i and place_of_output(self.row) == i):
                 return self.args[i]
         if self.named is None:
             return None
@@ -329,16 +329,18 @@ cdef bint is_sequence(object x) except -1:
         and not isinstance(x, NUMBERS_OR_TEXT)
 
 
-cdef Py_ssize_t place_of_output(object function) except -2:
+cdef Py_ssize_t place_of_output(Row row) except -2:
     """Return the position of the parameter `out` of a function; -1: it has none."""
-    names = row_of(function).names
-    if names is None or "out" not in names:
-        try:
-            names = tuple(inspect.signature(function).parameters)
-        except (TypeError, ValueError):
-            # Functions in C have signatures since NumPy 2.4.
-            return -1
-    return names.index("out") if "out" in names else -1
+    if row.output == UNKNOWN:
+        names = row.names
+        if names is None or "out" not in names:
+            try:
+                names = tuple(inspect.signature(row.function).parameters)
+            except (TypeError, ValueError):
+                # Functions in C have signatures since NumPy 2.4.
+                names = ()
+        row.output = names.index("out") if "out" in names else -1
+    return row.output
 
 
 cdef bint loaded = False
@@ -400,23 +402,29 @@ cdef bint any_array(object values) except -1:
     return False
 
 
-cdef object output_of(object function, tuple args, dict kwargs):
+cdef object output_of(Row row, tuple args, dict kwargs):
     """Return the output that a function is given, or None."""
     cdef Py_ssize_t place
     if "out" in kwargs:
         return kwargs["out"]
-    place = place_of_output(function) if len(args) > 2 else -1
+    place = place_of_output(row) if len(args) > 2 else -1
     return args[place] if 0 <= place < len(args) else None
 
 
-cdef int check_running_output(object function, object out) except -1:
+cdef int check_output(Row row, object out) except -1:
     """Raise for an output on which NumPy (2.5 and before) crashes."""
+    if row.draws:
+        if out is not None and not is_array(out) and not isinstance(out, cnp.ndarray):
+            raise TypeError(
+                f"{row.function.__qualname__}: out must be an array, not "
+                f"{type(out).__name__}")
+        return 0
     if type(out) is tuple:
         out = out[0] if out else None
     if out is not None and getattr(out, "ndim", 1) == 0:
         raise ValueError(
-            f"{name_of(function)}: out has no axes, but the result has; give an array "
-            "of the result's shape")
+            f"{name_of(row.function)}: out has no axes, but the result has; give an "
+            "array of the result's shape")
     return 0
 
 
@@ -476,21 +484,19 @@ cdef object call_row(Row row, tuple args, dict kwargs):
     Objects that stand for an array are asked for it once NumPy has refused what they
     gave: the arrays of most are NumPy's, and some read a file for them.
     """
-    cdef Call call = Call(row)
     try:
-        return call_with(call, args, kwargs)
+        return call_once(row, False, args, kwargs)
     except ValueError as error:
         if not is_refused_array(error):
             raise
-    call = Call(row)
-    call.asks = True
-    return call_with(call, args, kwargs)
+    return call_once(row, True, args, kwargs)
 
 
-cdef object call_with(Call call, tuple args, dict kwargs):
-    """Return the result of NumPy's function for the arguments of a call."""
-    cdef Row row = call.row
+cdef object call_once(Row row, bint asks, tuple args, dict kwargs):
+    """Return the result of NumPy's function; `asks`: of objects, for their arrays."""
+    cdef Call call = Call(row)
     cdef bint small
+    call.asks = asks
     if row.shuffles and not any_array(args) and not any_array(kwargs.values()):
         # The caller's own sequence is shuffled, not a copy.
         return call_numpy(row.function, args, kwargs)
@@ -509,15 +515,13 @@ cdef object call_with(Call call, tuple args, dict kwargs):
             initial = number_of(kwargs["initial"])
             if initial is not None:
                 call.named["initial"] = initial
-    if row.calls_back:
-        take_callbacks(call)
     if row.repeats:
         check_size(call.largest, row.function)
     if call.on_device:
         name = name_of(row.function)
         return engine_for(name, (args, kwargs)).numpy_function(name, args, kwargs)
-    if row.runs:
-        check_running_output(row.function, output_of(row.function, args, kwargs))
+    if row.runs or row.draws:
+        check_output(row, output_of(row, args, kwargs))
     function = exact_of(row.function, args, kwargs) if row.exact else row.function
     small = call.is_small()
     if not call.is_odd and function is row.function:
@@ -525,10 +529,17 @@ cdef object call_with(Call call, tuple args, dict kwargs):
         function = row.without_dispatch
     # What NumPy has allocated by itself is new, and is copied.
     call.shares = not small
-    return call.wrap(run_numpy(
-        function, call.taken, call.named, not small,
-        not row.silent or call.named is not None and not row.draws,
-        row.is_linalg), 0)
+    if row.calls_back:
+        take_callbacks(call)
+    try:
+        return call.wrap(run_numpy(
+            function, call.taken, call.named, not small,
+            not row.silent or call.named is not None and not row.draws,
+            row.is_linalg), 0)
+    finally:
+        if row.calls_back:
+            # The functions for NumPy refer to the call: the collector would free it.
+            call.taken = call.named = None
 
 
 cdef int take_callbacks(Call call) except -1:

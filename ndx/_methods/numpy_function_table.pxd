@@ -28,6 +28,7 @@ cdef class Row:
     cdef object recorder             # how `ndx.fuse` records it, and with which options
 
     # How NumPy computes it:
+    cdef Py_ssize_t output           # place of its parameter `out`; -1: none; `UNKNOWN`
     cdef bint stores                 # it stores values, which must fit
     cdef bint calls_back             # it calls functions of the caller's with arrays
     cdef bint repeats                # it visits each element, or needs memory for each
@@ -50,6 +51,9 @@ cdef class Row:
 cdef inline Compute compute_of(Row row) noexcept:
     """Return what computes a row, whose fields are filled before it is there."""
     return <Compute>ndx_get_address(<const void *const *>&row.compute)
+
+cdef enum:
+    UNKNOWN = -2                     # nobody has asked yet
 
 # NumPy's functions that call functions of the caller's.
 cdef dict CALLING_BACK

@@ -154,6 +154,7 @@ cdef class Row:
         self.function = self.without_dispatch = function
         if type(function) is DISPATCHER:
             self.without_dispatch = function.__wrapped__
+        self.output = UNKNOWN
         self.is_linalg = getattr(function, "__module__", None) == "numpy.linalg"
         self.stores = function in STORING
         self.calls_back = function in CALLING_BACK

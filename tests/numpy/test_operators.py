@@ -1,7 +1,10 @@
 """Operators as programs for NumPy use them: powers, counts, lists, other classes."""
 
+import contextlib
+import gc
 import math
 import operator
+import weakref
 
 import numpy as np
 import pytest
@@ -253,6 +256,35 @@ def test_views_that_a_callback_keeps_are_of_the_array():
     np.apply_along_axis(lambda v: kept.append(v) or v.sum(), 1, x)
     kept[0][1] = 5
     assert float(x[0, 1]) == 5
+
+
+def fails(*args):
+    raise ZeroDivisionError
+
+
+CALLBACKS = {
+    "apply_along_axis": lambda xp, x, f: xp.apply_along_axis(f, 0, x),
+    "by name": lambda xp, x, f: xp.apply_along_axis(func1d=f, axis=0, arr=x),
+    "apply_over_axes": lambda xp, x, f: xp.apply_over_axes(lambda v, _: f(v), x, [0]),
+    "piecewise": lambda xp, x, f: xp.piecewise(x, [x > 0], [f]),
+    "fromfunction": lambda xp, x, f: xp.fromfunction(lambda i, _: f(x + i), (2, 2)),
+}
+
+
+@pytest.mark.parametrize("function", [np.copy, fails])
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_nothing_is_left_to_the_collector(name, function):
+    # A cycle would keep arrays, and pin their ranges of a workspace.
+    x = ndx.numpy.ones((2, 2))
+    gone = weakref.ref(x)
+    gc.disable()
+    try:
+        with contextlib.suppress(ZeroDivisionError):
+            CALLBACKS[name](ndx.numpy, x, function)
+        del x
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 # ---- generators --------------------------------------------------------------

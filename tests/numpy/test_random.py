@@ -117,3 +117,22 @@ def test_scalars_are_numpys():
     np.random.seed(3)
     np.random.shuffle(n)
     assert x.tolist() == n.tolist()
+
+
+@pytest.mark.parametrize("out", [0, 1.5, (1,), [1.0], np.dtype("f8"), object()])
+def test_an_output_is_an_array(out):
+    # NumPy reads flags of an array in any object, and may crash.
+    rng = face.random.default_rng(0)
+    for call in (
+        lambda: rng.random(3, out=out),
+        lambda: rng.random(3, "f8", out),
+        lambda: rng.standard_normal(out=out),
+        lambda: rng.standard_exponential(3, "f8", "zig", out),
+        lambda: rng.standard_gamma(2.0, 3, "f8", out),
+    ):
+        with pytest.raises(TypeError, match="out must be an array, not"):
+            call()
+    for kind in (np, face):
+        x = kind.zeros(3)
+        assert rng.random(out=x) is x
+        assert x.all()
