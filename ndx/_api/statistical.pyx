@@ -8,8 +8,8 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.reductions cimport accumulator, reduce, reduce_as, sum_squares
 from ndx._lib.dtypes cimport (
-    FLOAT64, KIND_COMPLEX, KIND_FLOAT, computed_in, dtype_code, dtype_object,
-    has_arithmetic, kind_of,
+    COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, computed_in,
+    dtype_code, dtype_object, has_arithmetic, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, normalize_axes, normalize_axis, parse_axes, read_axes,
@@ -268,7 +268,26 @@ cdef BaseArray average(str name, BaseArray values, object axis, bint keepdims):
                          keepdims=bool(keepdims))
     axis = read_axes(axis)
     total = combine(name, ADD, values, floating(values.dtype), axis, keepdims)
-    return inplace(DIVIDE, total, reduced_count(values, axis))
+    return divided(total, reduced_count(values, axis))
+
+
+cdef BaseArray divided(BaseArray total, double count):
+    """Return a total divided by a count, with a result of the same dtype."""
+    cdef int dtype = division_dtype(total.dtype, count)
+    if dtype == total.dtype:
+        return inplace(DIVIDE, total, count)
+    return cast(inplace(DIVIDE, cast(total, dtype), count), total.dtype)
+
+
+cpdef int division_dtype(int dtype, double count) noexcept:
+    """Return the dtype in which a total is divided by a count, as NumPy does.
+
+    NumPy divides by an element of int64 or float64, in double precision. In single
+    precision a complex number is rounded twice, and a count may not be exact.
+    """
+    if dtype == COMPLEX64:
+        return COMPLEX128
+    return FLOAT64 if dtype == FLOAT32 and <float>count != count else dtype
 
 
 def var(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
@@ -329,7 +348,7 @@ cdef BaseArray variance(str name, BaseArray values, object axis, object correcti
         return total
     center = average("var", values, axis, True)
     total = sum_squares(values, center, axis, keepdims)
-    return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
+    return divided(total, freedom if freedom > 0 else float("nan"))
 
 
 def std(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,

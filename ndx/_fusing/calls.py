@@ -11,6 +11,7 @@ import numpy as np
 
 import ndx._fusing.rules as rules
 from ndx._api.elementwise import UFUNCS
+from ndx._api.statistical import division_dtype
 from ndx._core import NDArray
 from ndx._fusing.scalars import Scalar
 from ndx._fusing.tracing import Tracer
@@ -34,7 +35,10 @@ def _mean(x, axis=None, keepdims=False):
     count = x.size // total.size if total.size else None
     if count is None:
         x._trace.refuse("it is the mean of an array without elements")
-    return x._trace.inplace("divide", total, count)
+    dtype = division_dtype(code, count)
+    if dtype != code:
+        total = x._trace.cast(total, dtype)
+    return x._trace.cast(x._trace.inplace("divide", total, count), code)
 
 
 def _extreme(name):

@@ -177,16 +177,7 @@ def test_bad_axes(name):
 
 def test_axes_of_all_kinds():
     x = ndx.ones((2, 3))
-    for axis in (
-        1,
-        -1,
-        (1,),
-        [1],
-        np.int64(1),
-        np.array(1),
-        np.array([1]),
-        ndx.asarray(1),
-    ):
+    for axis in (1, -1, (1,), [1], np.int64(1), np.array(1), ndx.asarray(1)):
         assert ndx.sum(x, axis=axis).tolist() == [3.0, 3.0]
     assert ndx.sum(x, axis=()).shape == (2, 3)
 
@@ -198,6 +189,20 @@ def test_no_axes_at_all():
         found = getattr(ndx, name)(x, axis=())
         assert_same(found, getattr(np, name)(a, axis=()))
         assert not np.shares_memory(np.asarray(found), a)
+
+
+def test_means_are_divided_in_double_precision():
+    a = np.asarray([0, 2047j, 2047j, 4 + 1j, 5 - 3j, 7], dtype="complex64")
+    # No float32 is their number, and no float64 their variance's divisor.
+    b = np.broadcast_to(np.float32([1, 2, 3]), (2**24 // 3 + 8, 3))
+    for mean in (ndx.mean, ndx.numpy.mean, ndx.fuse(ndx.mean)):
+        for n in range(1, 7):
+            assert_same(mean(ndx.asarray(a[:n])), np.mean(a[:n]))
+        assert_same(mean(ndx.asarray(b)), np.float32(np.sum(b, dtype="f8") / b.size))
+    for correction in (0.1, 1.7):
+        x = ndx.asarray([1.0, 2.5, 4.0], dtype="float32")
+        found = ndx.var(x, correction=correction)
+        assert_same(found, np.float32(4.5 / (3 - correction)))
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "std", "all"])
@@ -215,8 +220,10 @@ def test_complex_has_no_order():
             function(x)
 
 
-@pytest.mark.parametrize("axis", [True, False, np.True_, (0, True)])
-def test_a_bool_is_no_axis(axis):
+@pytest.mark.parametrize(
+    "axis", [True, np.True_, (0, True), range(2), iter(()), np.ones(1), ndx.zeros(0)]
+)
+def test_what_is_no_axis(axis):
     x = ndx.ones((2, 3))
     for call in (ndx.sum, ndx.max, ndx.any, ndx.squeeze, ndx.NDArray.sum):
         with pytest.raises(TypeError, match=r"axis must be an int.*, not"):
