@@ -102,9 +102,14 @@ cdef int known_code(object dtype) except -2:
 
 
 cdef int find_code(object dtype) except -2:
-    """Return the code of a dtype-like object; -1: none of ours."""
+    """Return the code of a dtype-like object; -1: none of ours.
+
+    An array is none: ``asarray(a, b)`` is a slip. It has a dtype, by which NumPy takes
+    each object but its own arrays.
+    """
     cdef int code = known_code(dtype)
-    if code < 0 and not isinstance(dtype, cnp.dtype):
+    if code < 0 and not isinstance(dtype, cnp.dtype) and (
+            isinstance(dtype, type) or not hasattr(dtype, "__array_namespace__")):
         try:
             code = code_or_none(Dtype(dtype))
         except TypeError:

@@ -448,19 +448,17 @@ cdef object read_axes(object axis):
     """
     if axis is None or PyLong_CheckExact(axis):
         return axis
-    if not isinstance(axis, (tuple, list)):
-        try:
-            # A bool would be an axis in Python, and is not one in NumPy.
-            return index(None if isinstance(axis, bool) else axis)
-        except TypeError:
-            pass
-    axes = []
-    for item in items_of(axis, "axis"):
-        try:
-            axes.append(index(None if isinstance(item, bool) else item))
-        except TypeError:
-            raise TypeError(f"axis must be an int, not {type(item).__name__}") from None
-    return tuple(axes)
+    if isinstance(axis, (tuple, list)):
+        return tuple([as_axis(item, "an int") for item in axis])
+    return as_axis(axis, "an int or a tuple of ints")
+
+
+cdef object as_axis(object axis, str wanted):
+    try:
+        # A bool would be an axis in Python, and is not one in NumPy.
+        return index(None if isinstance(axis, bool) else axis)
+    except TypeError:
+        raise TypeError(f"axis must be {wanted}, not {type(axis).__name__}") from None
 
 
 cdef object normalize_axes(object axis, int ndim):

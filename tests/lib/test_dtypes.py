@@ -40,7 +40,7 @@ def test_whatever_names_a_dtype(name):
 @pytest.mark.parametrize(
     "value",
     ["O", "U3", "M8[s]", "m8", "longdouble", ">i4", "V8", "x",
-     np.dtype([("a", "i4")]), 3, 1.5, [], b"\xff", object],
+     np.dtype([("a", "i4")]), 3, 1.5, [], b"\xff", object, np.ones(1), ndx.ones(1)],
 )  # fmt: skip
 def test_what_is_none(value):
     with pytest.raises(TypeError, match=r"is not a dtype of the array API.*complex128"):

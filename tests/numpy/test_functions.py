@@ -129,3 +129,19 @@ def test_first_calls_in_several_threads():
         print(found == [1.0] * 8)
         """
     assert run_python(code).strip() == "True"
+
+
+@pytest.mark.parametrize("dtype", [np.ones(2), np.int8([1])])
+def test_an_array_is_no_dtype(dtype):
+    # As in `np.array(a, b)`, a slip for a list of both.
+    for given in (dtype, ndx.asarray(dtype)):
+        for call in (
+            lambda xp, x, y: xp.array(x, y),
+            lambda xp, x, y: xp.asarray(x, y),
+            lambda xp, x, y: xp.zeros(3, y),
+            lambda xp, x, y: xp.ones_like(x, y),
+            lambda xp, x, y: xp.sum(x, dtype=y),
+            lambda xp, x, y: x.astype(y),
+        ):
+            with pytest.raises(TypeError, match="dtype from an array"):
+                call(ndx.numpy, ndx.ones(2), given)
