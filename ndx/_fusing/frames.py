@@ -134,21 +134,22 @@ class Frame:
                 try:
                     step(self, instruction)
                 except Raised as raised:
-                    self._handle(raised, instruction.offset)
+                    if not self._handle(raised.error, instruction.offset):
+                        raise
         finally:
             evaluation.depth -= 1
 
-    def _handle(self, raised, offset):
-        """Go on at the handler of an exception, if there is one."""
+    def _handle(self, error, offset):
+        """Go on at the handler of an exception; False: there is none."""
         for entry in self.handlers:
             if entry.start <= offset < entry.end:
                 del self.stack[entry.depth :]
                 if entry.lasti:
                     self.stack.append(offset)
-                self.stack.append(raised.error)
+                self.stack.append(error)
                 self.place = self.places[entry.target]
-                return
-        raise raised
+                return True
+        return False
 
     def first(self):
         """Return the value of the first parameter, for ``super()``."""

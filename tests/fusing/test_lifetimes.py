@@ -103,6 +103,22 @@ def test_arguments_and_results_are_not_kept_alive():
     assert [value() for value in seen] == [None] * 5
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x: 1 / 0, lambda x: x[200], lambda x: x.nope, lambda x: [][1]]
+)
+def test_an_error_while_recording_leaves_nothing_to_the_collector(function):
+    x = ndx.ones(3)
+    gone = weakref.ref(x)
+    gc.disable()
+    try:
+        with pytest.raises((ArithmeticError, AttributeError, LookupError)):
+            ndx.fuse(function)(x)
+        del x
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 @skip_where_classes_stay
 def test_a_fused_function_is_not_kept_alive_by_its_recordings():
     def made():
