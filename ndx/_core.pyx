@@ -23,18 +23,18 @@ from ndx._blocks.block cimport (
 from ndx._compute.copies cimport copy as copy_of
 from ndx._compute.costs cimport LARGE
 from ndx._compute.elementwise cimport (
-    as_operand, binary, inplace, is_number, power, unary,
+    as_operand, binary, inplace, power, unary,
 )
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport backend_of_block
 from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport (
-    BOOL, FLOAT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
-    dtype_object, itemsize_of, kind_of,
+    BOOL, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object,
+    itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
-from ndx._lib.numpy_private cimport may_report, reporting, reports
+from ndx._lib.numpy_private cimport reporting
 from ndx._methods.display cimport (
     html_of, item_of, list_of, read_scalar, readable, scalar_of, text_of, text_of_dead,
 )
@@ -53,7 +53,9 @@ from ndx._methods.numpy_layout cimport (
     replace_layout, reverse_axes, set_shape, swap_last,
 )
 from ndx._methods.numpy_methods cimport NumPyMethods
-from ndx._methods.operators cimport divide_with, operate_in_place_with, operate_with
+from ndx._methods.operators cimport (
+    are_scalars, compute_scalars, divide_with, operate_in_place_with, operate_with,
+)
 from ndx._methods.pickling cimport pickled
 from ndx._methods.ufuncs cimport compute_ufunc
 from ndx._methods.values cimport numpy_scalar
@@ -899,36 +901,6 @@ def rebuild_number(dtype, value):
     return as_operand(np.dtype(dtype).type(value))
 
 
-cdef bint are_scalars(object x1, object x2) except -1:
-    """Whether NumPy's scalars compute some operators otherwise than arrays of ndx.
-
-    Infinities have other quotients, powers differ by an ulp, and bools have all.
-    """
-    cdef int kind = KIND_BOOL
-    for x in (x1, x2):
-        if is_array(x):
-            if not holds_number(<BaseArray>x):
-                return False
-            kind = max(kind, kind_of[(<BaseArray>x).dtype])
-        elif not is_number(x):
-            return False
-        elif type(x) is not bool:
-            kind = max(kind, KIND_INT if type(x) is int else KIND_FLOAT)
-    return kind == KIND_BOOL or kind >= KIND_FLOAT
-
-
-cdef object compute_scalars(object function, object x1, object x2):
-    """Compute an operator of numbers as NumPy's scalars do."""
-    if is_array(x1):
-        x1 = numpy_scalar(<BaseArray>x1)
-    if is_array(x2):
-        x2 = numpy_scalar(<BaseArray>x2)
-    if not may_report() or not reports():
-        function = np.errstate(all="ignore")(function)
-    found = function(x1, x2)
-    return tuple(map(as_operand, found)) if type(found) is tuple else as_operand(found)
-
-
 cdef inline object operate(Ufunc ufunc, object x1, object x2):
     """Compute an operator of two operands, one of which may be no array."""
     cdef BaseArray out = None
@@ -949,7 +921,7 @@ cdef object operate_as_scalars(Ufunc ufunc, object function, object x1, object x
 
 cdef object raise_to_power(BaseArray x, object exponent):
     result = NotImplemented
-    if not holds_number(x) or kind_of[x.dtype] < KIND_FLOAT:
+    if not are_scalars(x, exponent):
         result = power(x, exponent, None)
     if result is NotImplemented:
         return operate_as_scalars(POW, pow, x, exponent)

@@ -18,16 +18,22 @@ References
 NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
 """
 
+cimport numpy as cnp
+
 import operator
 
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, holds_number, is_array
 from ndx._compute.elementwise cimport (
-    has_priority, is_subclass, operand_error, overrides_ufuncs,
+    as_operand, has_priority, is_number, is_subclass, operand_error, overrides_ufuncs,
 )
-from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, kind_of
+from ndx._lib.dtypes cimport (
+    KIND_BOOL, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none, kind_of,
+)
+from ndx._lib.numpy_private cimport may_report, reports
 from ndx._methods.numpy_dispatch cimport call_function
+from ndx._methods.values cimport numpy_scalar
 
 cdef extern from "ndx/internal/operators.h":
     bint NDX_CALCULATES(object x) noexcept
@@ -146,3 +152,38 @@ cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:
         raise operand_error(ufunc, x1, x2)
     return other is not None and not isinstance(other, (str, bytes)) \
         and array.block.device == 0
+
+
+cdef bint are_scalars(object x1, object x2) except -1:
+    """Whether NumPy's scalars compute some operators otherwise than arrays of ndx.
+
+    Infinities have other quotients, powers differ by an ulp, and bools have all.
+    """
+    cdef int kind = KIND_BOOL, code
+    for x in (x1, x2):
+        if is_array(x):
+            if not holds_number(<BaseArray>x):
+                return False
+            kind = max(kind, kind_of[(<BaseArray>x).dtype])
+        elif isinstance(x, (cnp.generic, cnp.ndarray)):
+            code = code_or_none(x.dtype) if x.ndim == 0 else -1
+            if code < 0:
+                return False
+            kind = max(kind, kind_of[code])
+        elif not is_number(x):
+            return False
+        elif type(x) is not bool:
+            kind = max(kind, KIND_INT if type(x) is int else KIND_FLOAT)
+    return kind == KIND_BOOL or kind >= KIND_FLOAT
+
+
+cdef object compute_scalars(object function, object x1, object x2):
+    """Compute an operator of numbers as NumPy's scalars do."""
+    if is_array(x1):
+        x1 = numpy_scalar(<BaseArray>x1)
+    if is_array(x2):
+        x2 = numpy_scalar(<BaseArray>x2)
+    if not may_report() or not reports():
+        function = np.errstate(all="ignore")(function)
+    found = function(x1, x2)
+    return tuple(map(as_operand, found)) if type(found) is tuple else as_operand(found)
