@@ -449,7 +449,8 @@ cdef object read_axes(object axis):
     if axis is None or PyLong_CheckExact(axis):
         return axis
     if isinstance(axis, (tuple, list)):
-        return tuple([as_axis(item, "an int") for item in axis])
+        # Copied first: `__index__` may change the list.
+        return tuple([as_axis(item, "an int") for item in tuple(axis)])
     return as_axis(axis, "an int or a tuple of ints")
 
 
