@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.ref cimport Py_INCREF
 
+from ndx._lib.dtypes cimport is_numpy_bool
 from ndx._lib.integers cimport int_value
 
 import operator
@@ -457,7 +458,8 @@ cdef object read_axes(object axis):
 cdef object as_axis(object axis, str wanted):
     try:
         # A bool would be an axis in Python, and is not one in NumPy.
-        return index(None if isinstance(axis, bool) else axis)
+        return index(
+            None if isinstance(axis, bool) or is_numpy_bool(axis) else axis)
     except TypeError:
         raise TypeError(f"axis must be {wanted}, not {type(axis).__name__}") from None
 

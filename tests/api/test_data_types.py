@@ -27,7 +27,10 @@ def test_astype(target, pair):
             ndx.astype(x, dtype)
         return
     found = ndx.astype(x, dtype)
-    assert_same(found, a.astype(target))
+    with np.errstate(invalid="ignore"):
+        # ARM reports floats that an unsigned integer can't have.
+        expected = a.astype(target)
+    assert_same(found, expected)
     assert found is not x
     assert (ndx.astype(x, dtype, copy=False) is x) == (x.dtype == dtype)
 

@@ -9,6 +9,7 @@ from helpers.compare import assert_same
 from helpers.numpy_versions import needs_part
 
 import ndx
+import ndx.numpy
 
 RNG = np.random.default_rng(0)
 
