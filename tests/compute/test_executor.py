@@ -61,7 +61,10 @@ def alarm():
     armed = False
 
     def handle(number, frame):
+        nonlocal armed
         if armed:
+            # Once: a signal of the timer before may have come instead of this one's.
+            armed = False
             raise Stop
 
     def arm(seconds):
