@@ -435,8 +435,10 @@ cdef BaseArray dot(BaseArray x, BaseArray y):
         if ndim == 0 and kind_of[dtype] == KIND_FLOAT:
             return vecdot_walk(x, y, loop_of(VECDOT, dtype))
         return matmul(x, y, None)
-    if x.size == 1 and y.size == 1 and kind_of[dtype] <= KIND_FLOAT:
-        # NumPy adds the product to nothing, so that a zero keeps its sign.
+    if x.size == 1 and y.size == 1 and kind_of[dtype] <= KIND_FLOAT \
+            and has_arithmetic(dtype):
+        # NumPy adds the product to nothing, so that a zero keeps its sign; one of
+        # float16 is added to 0.
         return binary(MULTIPLY, ones_shaped(x, ndim), ones_shaped(y, ndim), None)
     if x.dtype != dtype:
         x = cast(x, dtype)

@@ -5,7 +5,7 @@ import pytest
 from helpers.compare import assert_same, values
 from helpers.examples import examples
 from helpers.numpy_versions import since
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ndx
@@ -185,6 +185,8 @@ def test_functions_of_one_array(a, name):
 
 @examples(200)
 @given(a=arrays(), b=arrays())
+@example(a=np.float16([1]), b=np.float16([[-0.0]]))
+@example(a=np.float32([[1]]), b=np.float32([-0.0]))
 def test_dot(a, b):
     try:
         expected = np.dot(a, b)
