@@ -920,12 +920,10 @@ cdef object operate_as_scalars(Ufunc ufunc, object function, object x1, object x
 
 
 cdef object raise_to_power(BaseArray x, object exponent):
-    result = NotImplemented
-    if not are_scalars(x, exponent):
-        result = power(x, exponent, None)
-    if result is NotImplemented:
-        return operate_as_scalars(POW, pow, x, exponent)
-    return result
+    if are_scalars(x, exponent):
+        return compute_scalars(pow, x, exponent)
+    result = power(x, exponent, None)
+    return operate(POW, x, exponent) if result is NotImplemented else result
 
 
 cdef object divide_with_remainder(object x1, object x2):

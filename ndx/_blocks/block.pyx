@@ -415,7 +415,8 @@ cdef void block_free(Block *block) noexcept:
     cdef PyObject *parent
     cdef PyObject *clock
     cdef bint holds
-    # Here alone: beside other threads a use pins a block before it sees its end.
+    # Only of the last reference: while there are others, a thread may pin a block for a
+    # moment, before it sees that the block has ended.
     ndx_require(ndx_get_int(&block.pins) == 0, "a pinned block is freed")
     block_lock(block)
     parent = block.parent

@@ -437,8 +437,8 @@ cdef BaseArray dot(BaseArray x, BaseArray y):
         return matmul(x, y, None)
     if x.size == 1 and y.size == 1 and kind_of[dtype] <= KIND_FLOAT \
             and has_arithmetic(dtype):
-        # NumPy adds the product to nothing, so that a zero keeps its sign; one of
-        # float16 is added to 0.
+        # A zero keeps its sign, as NumPy's product does. NumPy's loop for float16
+        # starts with 0 and adds the product to it.
         return binary(MULTIPLY, ones_shaped(x, ndim), ones_shaped(y, ndim), None)
     if x.dtype != dtype:
         x = cast(x, dtype)

@@ -104,8 +104,8 @@ cdef int known_code(object dtype) except -2:
 cdef int find_code(object dtype) except -2:
     """Return the code of a dtype-like object; -1: none of ours.
 
-    An array is none: ``asarray(a, b)`` is a slip. It has a dtype, by which NumPy takes
-    each object but its own arrays.
+    An array is refused, as ``asarray(a, b)`` is a slip. `numpy.dtype` takes any object
+    that has an attribute `dtype`, except NumPy's own arrays.
     """
     cdef int code = known_code(dtype)
     if code < 0 and not isinstance(dtype, cnp.dtype) and (

@@ -456,6 +456,7 @@ cdef object read_axes(object axis):
 
 
 cdef object as_axis(object axis, str wanted):
+    """Return an axis as an int; `wanted` says in the error what an axis may be."""
     try:
         # A bool would be an axis in Python, and is not one in NumPy.
         return index(

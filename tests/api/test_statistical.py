@@ -194,7 +194,7 @@ def test_no_axes_at_all():
 
 def test_means_are_divided_in_double_precision():
     a = np.asarray([0, 2047j, 2047j, 4 + 1j, 5 - 3j, 7], dtype="complex64")
-    # No float32 is their number, and no float64 their variance's divisor.
+    # So many elements that float32 does not have their number.
     b = np.broadcast_to(np.float32([1, 2, 3]), (2**24 // 3 + 8, 3))
     for mean in (ndx.mean, ndx.numpy.mean, ndx.fuse(ndx.mean)):
         for n in range(1, 7):
